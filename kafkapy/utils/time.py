@@ -1,0 +1,44 @@
+"""The clock seam: nothing else in kafkapy reads a clock."""
+
+import time
+from typing import Protocol
+
+
+class Time(Protocol):
+    """A clock that tests can drive.
+
+    Ports: org.apache.kafka.common.utils.Time
+    """
+
+    def milliseconds(self) -> int:
+        """Wall-clock time since the epoch, for timestamps that leave the process."""
+        ...
+
+    def nanoseconds(self) -> int:
+        """Monotonic time, for intervals and time-outs."""
+        ...
+
+    def hi_res_clock_ms(self) -> int:
+        """Monotonic time in milliseconds."""
+        ...
+
+    def sleep(self, ms: int) -> None: ...
+
+
+class SystemTime:
+    """The operating system's clocks.
+
+    Ports: org.apache.kafka.common.utils.SystemTime
+    """
+
+    def milliseconds(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def nanoseconds(self) -> int:
+        return time.monotonic_ns()
+
+    def hi_res_clock_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def sleep(self, ms: int) -> None:
+        time.sleep(ms / 1000)
