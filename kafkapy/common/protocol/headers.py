@@ -1,0 +1,90 @@
+"""The headers in front of every request and response.
+
+| request header | of |
+|---|---|
+| v0 | ControlledShutdown v0 only: it has no client id |
+| v1 | other requests without flexible fields |
+| v2 | flexible requests; the client id keeps its old form, so that any version can be parsed |
+
+Responses have header v1 when flexible, else v0. ApiVersions responses always have v0, because the
+client cannot know yet what the broker understands.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kafkapy.common.protocol.api_keys import ApiKeys
+from kafkapy.common.protocol.codec import ProtocolError
+from kafkapy.common.protocol.schema import Message, int16, int32, string
+
+_API_KEY_AND_VERSION = struct.Struct(">hh")
+# Response headers v0 and v1; the latter ends in "no tagged fields".
+_RESPONSE_HEADERS = (struct.Struct(">i"), struct.Struct(">ix"))
+
+
+class RequestHeader(Message, versions="0-2", flexible="2+"):
+    """The header of a request. Not thread-safe.
+
+    Ports: org.apache.kafka.common.requests.RequestHeader
+    """
+
+    api_key: ApiKeys = int16("0+")
+    api_version: int = int16("0+")
+    correlation_id: int = int32("0+")
+    # Null on the wire means the same as empty.
+    client_id: str = string("1+", nullable="1+", ignorable=True, flexible="none")
+
+    @property
+    def header_version(self) -> int:
+        return request_header_version(self.api_key, self.api_version)
+
+    def to_bytes(self) -> bytes:
+        return self.encode(self.header_version)
+
+
+class ResponseHeader(Message, versions="0-1", flexible="1+"):
+    """The header of a response. Not thread-safe.
+
+    Ports: org.apache.kafka.common.requests.ResponseHeader
+    """
+
+    correlation_id: int = int32("0+")
+
+
+def request_header_version(api_key: ApiKeys, api_version: int) -> int:
+    """Also answers for versions that do not exist: ApiVersions must be parsed at any of them."""
+    if api_version >= api_key.first_flexible_version:
+        return 2
+    return 0 if api_key is ApiKeys.CONTROLLED_SHUTDOWN and api_version == 0 else 1
+
+
+def response_header_version(api_key: ApiKeys, api_version: int) -> int:
+    if api_key is ApiKeys.API_VERSIONS:
+        return 0
+    return 1 if api_version >= api_key.first_flexible_version else 0
+
+
+def parse_request_header(buffer: bytes | bytearray | memoryview) -> tuple[RequestHeader, int]:
+    """The header and the position of the body.
+
+    The version is not checked: the caller must, and answers an ApiVersions request of an unknown
+    version at version 0. Raises ProtocolError for an unknown API or malformed bytes.
+    """
+    if len(buffer) < _API_KEY_AND_VERSION.size:
+        raise ProtocolError(f"a request of {len(buffer)} bytes has no header")
+    key, api_version = _API_KEY_AND_VERSION.unpack_from(buffer)
+    api_key = ApiKeys.for_id(key)
+    if api_key is None:
+        raise ProtocolError(f"unknown API key {key}")
+    header, position = RequestHeader.decode_from(
+        buffer, 0, request_header_version(api_key, api_version)
+    )
+    header.api_key = api_key
+    header.client_id = header.client_id or ""
+    return header, position
+
+
+def encode_response_header(api_key: ApiKeys, api_version: int, correlation_id: int) -> bytes:
+    """The same bytes as ResponseHeader encodes, at a fraction of the cost."""
+    return _RESPONSE_HEADERS[response_header_version(api_key, api_version)].pack(correlation_id)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+from kafkapy.common.protocol.schema import Message, Struct, array, int8, int32, uuid
+
+
+class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
+    """A member's current assignment in `__consumer_offsets`.
+
+    Ports: org.apache.kafka.coordinator.group.generated.ConsumerGroupCurrentMemberAssignmentValue
+    """
+
+    class TopicPartitions(Struct):
+        topic_id: UUID = uuid("0+")
+        partitions: list[int] = array(int32, "0+")
+
+    member_epoch: int = int32("0+")
+    previous_member_epoch: int = int32("0+")
+    state: int = int8("0+")
+    assigned_partitions: list[TopicPartitions] = array("TopicPartitions", "0+")
+    partitions_pending_revocation: list[TopicPartitions] = array("TopicPartitions", "0+")
