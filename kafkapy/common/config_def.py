@@ -98,6 +98,11 @@ class ConfigKey:
             return ",".join(str(item) for item in value)
         return str(value)
 
+    def names(self, *, use_name: bool = True, use_synonyms: bool = True) -> tuple[Synonym, ...]:
+        """The properties that set this field, the strongest first."""
+        own = (Synonym(self.name),) if use_name else ()
+        return own + self.synonyms if use_synonyms else own
+
     def _convert(self, text: str, name: str) -> Any:
         if text == "" and self.optional:
             return None
@@ -198,16 +203,21 @@ def _type_of(annotation: Any) -> tuple[ConfigType, bool]:
     return simple[annotation], optional
 
 
-def parse(cls: type[T], properties: Mapping[str, str], *, use_synonyms: bool = True) -> T:
+def parse(
+    cls: type[T],
+    properties: Mapping[str, str],
+    *,
+    use_name: bool = True,
+    use_synonyms: bool = True,
+) -> T:
     """An instance of `cls` from property texts; what is not named keeps its default.
 
-    With `use_synonyms` off only each setting's first name counts: that is how topic-level
-    overrides are read.
+    Topic-level overrides are read with `use_synonyms` off (only each setting's first name counts),
+    the broker's defaults for topics with `use_name` off (only the broker's names count).
     """
     values: dict[str, Any] = {}
     for key in config_keys(cls):
-        names = (Synonym(key.name), *(key.synonyms if use_synonyms else ()))
-        for synonym in names:
+        for synonym in key.names(use_name=use_name, use_synonyms=use_synonyms):
             if synonym.name in properties:
                 value = key._convert(properties[synonym.name].strip(), synonym.name)
                 if synonym.scale != 1 and isinstance(value, int) and value >= 0:
