@@ -1,0 +1,35 @@
+import java.io.File;
+import java.io.FileReader;
+import java.net.InetSocketAddress;
+import java.util.Properties;
+import kafka.server.KafkaConfig;
+import kafka.server.KafkaServer;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.utils.Time;
+import org.apache.zookeeper.server.NIOServerCnxnFactory;
+import org.apache.zookeeper.server.ZooKeeperServer;
+import scala.Option;
+
+/** Apache Kafka and the ZooKeeper it needs in one JVM. Arguments: properties file, ZooKeeper's directory. */
+public final class ApacheKafka {
+    public static void main(String[] args) throws Exception {
+        File zooKeeperDir = new File(args[1]);
+        NIOServerCnxnFactory connections = new NIOServerCnxnFactory();
+        connections.configure(new InetSocketAddress("127.0.0.1", 0), 100);
+        connections.startup(new ZooKeeperServer(zooKeeperDir, zooKeeperDir, 100));
+
+        Properties properties = new Properties();
+        try (FileReader reader = new FileReader(args[0])) {
+            properties.load(reader);
+        }
+        properties.put("zookeeper.connect", "127.0.0.1:" + connections.getLocalPort());
+        KafkaServer server =
+            new KafkaServer(KafkaConfig.fromProps(properties), Time.SYSTEM, Option.empty(), false);
+        Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
+        server.startup();
+        int port = server.boundPort(ListenerName.normalised("PLAINTEXT"));
+        System.out.println("listeners: PLAINTEXT://127.0.0.1:" + port);
+        System.out.println("started in 0 ms");
+        server.awaitShutdown();
+    }
+}
