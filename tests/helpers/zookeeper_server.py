@@ -1,19 +1,22 @@
-"""A real ZooKeeper for tests, where one is to be had."""
+"""A real ZooKeeper for tests, from the jars that bin/fetch-test-tools fetched with Kafka's."""
 
-import os
 import shutil
 import socket
 import subprocess
 import time
 from pathlib import Path
 
-CLASSPATH_VARIABLE = "KAFKAPY_ZOOKEEPER_CLASSPATH"
+from tests.compat.tools import cache_dir
+
+
+def _jars() -> list[Path]:
+    return sorted(cache_dir().glob("kafka-*/jars"))
 
 
 def missing_zookeeper() -> str | None:
     """Why no ZooKeeper can be started here, or None when one can."""
-    if not os.environ.get(CLASSPATH_VARIABLE):
-        return f"{CLASSPATH_VARIABLE} does not name ZooKeeper's jars"
+    if not _jars():
+        return "its jars are not there, run bin/fetch-test-tools"
     if shutil.which("java") is None:
         return "there is no java on the PATH"
     return None
@@ -36,7 +39,7 @@ class ZooKeeperServer:
                 "java",
                 "-Xmx128m",
                 "-cp",
-                os.environ[CLASSPATH_VARIABLE],
+                f"{_jars()[-1]}/*",
                 "org.apache.zookeeper.server.ZooKeeperServerMain",
                 str(config),
             ],
