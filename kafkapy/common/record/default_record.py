@@ -1,0 +1,298 @@
+"""Records of magic 2.
+
+    length varint | attributes int8 | timestamp delta varlong | offset delta varint
+    | key length varint (-1: null) | key | value length varint (-1: null) | value
+    | header count varint | { key length varint | key | value length varint | value }…
+
+`read_records` decodes; `walk_records` only validates, which is what an append needs of each record
+and therefore the hottest loop of the broker: keep both plain.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafkapy.common.errors import InvalidRecordError
+from kafkapy.common.record.record import Header, Record
+from kafkapy.common.record.record_batch import MAGIC_VALUE_V2, NO_SEQUENCE, increment_sequence
+from kafkapy.common.record.record_input import RecordInput
+from kafkapy.utils.varint import (
+    read_varint,
+    read_varlong,
+    size_of_varint,
+    size_of_varlong,
+    write_varint,
+    write_varlong,
+)
+
+_MAX_VARINT_BYTES = 5
+
+
+class RecordWalk(NamedTuple):
+    """What `walk_records` found in a batch of at least one record."""
+
+    min_timestamp_delta: int
+    max_timestamp_delta: int
+    all_have_keys: bool
+    offsets_are_contiguous: bool
+
+
+def read_records(
+    source: RecordInput,
+    *,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    base_sequence: int,
+    log_append_time: int | None,
+) -> Iterator[Record]:
+    """Decodes exactly count records; InvalidRecordError when the section is not made of them."""
+    data = source.data
+    position = 0
+    end = len(data)
+    for _ in range(count):
+        if end - position < _MAX_VARINT_BYTES:
+            data = source.refill(position, _MAX_VARINT_BYTES)
+            position = 0
+            end = len(data)
+        start = position
+        try:
+            length, position = read_varint(data, position)
+            size = position - start + length
+            if length > end - position:
+                data = source.refill(position, length)
+                position = 0
+                end = len(data)
+            record_end = position + length
+            if length < 0 or record_end > end:
+                raise InvalidRecordError(
+                    f"record of {length} bytes does not fit the {end - position} bytes left"
+                )
+            timestamp_delta, position = read_varlong(data, position + 1)
+            offset_delta, position = read_varint(data, position)
+            key, position = _read_bytes(data, position)
+            value, position = _read_bytes(data, position)
+            headers: tuple[Header, ...] = ()
+            if data[position] == 0:
+                position += 1
+            else:
+                headers, position = _read_headers(data, position, record_end)
+        except (IndexError, ValueError) as error:
+            raise InvalidRecordError("record has an invalid structure") from error
+        if position != record_end:
+            raise InvalidRecordError(f"record of {length} bytes does not end where it says")
+        yield Record(
+            MAGIC_VALUE_V2,
+            base_offset + offset_delta,
+            base_timestamp + timestamp_delta if log_append_time is None else log_append_time,
+            key,
+            value,
+            headers,
+            increment_sequence(base_sequence, offset_delta) if base_sequence >= 0 else NO_SEQUENCE,
+            size,
+        )
+    _ensure_none_remaining(source, position)
+
+
+def walk_records(source: RecordInput, count: int) -> RecordWalk:
+    """Checks the structure of count > 0 records without decoding them.
+
+    Raises InvalidRecordError exactly when read_records would.
+    """
+    data = source.data
+    position = 0
+    end = len(data)
+    min_delta = 2**63
+    max_delta = -(2**63) - 1
+    all_have_keys = True
+    contiguous = True
+    expected = 0  # zig-zag form of the offset delta: twice the index
+    limit = 2 * count
+    try:
+        while expected < limit:
+            if end - position < _MAX_VARINT_BYTES:
+                data = source.refill(position, _MAX_VARINT_BYTES)
+                position = 0
+                end = len(data)
+
+            byte = data[position]
+            if byte < 0x80:
+                length = (byte >> 1) ^ -(byte & 1)
+                position += 1
+            else:
+                second = data[position + 1]
+                if second < 0x80:
+                    length = ((byte & 0x7F | second << 7) >> 1) ^ -(byte & 1)
+                    position += 2
+                else:
+                    length, position = read_varint(data, position)
+            record_end = position + length
+            if record_end > end:
+                data = source.refill(position, length)
+                position = 0
+                record_end = length
+                end = len(data)
+                if record_end > end:
+                    raise InvalidRecordError(
+                        f"record of {length} bytes does not fit the {end} bytes left"
+                    )
+
+            byte = data[position + 1]
+            if byte < 0x80:
+                delta = (byte >> 1) ^ -(byte & 1)
+                position += 2
+            else:
+                delta, position = read_varlong(data, position + 1)
+            if delta > max_delta:
+                max_delta = delta
+            if delta < min_delta:
+                min_delta = delta
+
+            byte = data[position]
+            if byte < 0x80:
+                position += 1
+                if byte != expected:
+                    contiguous = False
+            else:
+                second = data[position + 1]
+                if second < 0x80:
+                    position += 2
+                    if (byte & 0x7F | second << 7) != expected:
+                        contiguous = False
+                else:
+                    delta, position = read_varint(data, position)
+                    if delta << 1 != expected:
+                        contiguous = False
+
+            byte = data[position]
+            if byte < 0x80:
+                position += 1
+                if byte & 1:
+                    all_have_keys = False
+                else:
+                    position += byte >> 1
+            else:
+                size, position = read_varint(data, position)
+                if size < 0:
+                    all_have_keys = False
+                else:
+                    position += size
+
+            byte = data[position]
+            if byte < 0x80:
+                position += 1
+                if not byte & 1:
+                    position += byte >> 1
+            else:
+                second = data[position + 1]
+                if second < 0x80:
+                    position += 2
+                    if not byte & 1:
+                        position += (byte & 0x7F | second << 7) >> 1
+                else:
+                    size, position = read_varint(data, position)
+                    if size > 0:
+                        position += size
+
+            if data[position] == 0:
+                position += 1
+            else:
+                position = _skip_headers(data, position, record_end)
+            if position != record_end:
+                raise InvalidRecordError(f"record of {length} bytes does not end where it says")
+            expected += 2
+    except (IndexError, ValueError) as error:
+        raise InvalidRecordError("record has an invalid structure") from error
+    _ensure_none_remaining(source, position)
+    return RecordWalk(min_delta, max_delta, all_have_keys, contiguous)
+
+
+def write_record(
+    out: bytearray,
+    *,
+    timestamp_delta: int,
+    offset_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[Header],
+) -> None:
+    """Appends one record."""
+    encoded_headers = [(header.key.encode("utf-8"), header.value) for header in headers]
+    length = (
+        1
+        + size_of_varlong(timestamp_delta)
+        + size_of_varint(offset_delta)
+        + _size_of_bytes(key)
+        + _size_of_bytes(value)
+        + size_of_varint(len(encoded_headers))
+    )
+    for header_key, header_value in encoded_headers:
+        length += _size_of_bytes(header_key) + _size_of_bytes(header_value)
+    write_varint(out, length)
+    out.append(0)  # no record attribute is in use
+    write_varlong(out, timestamp_delta)
+    write_varint(out, offset_delta)
+    _write_bytes(out, key)
+    _write_bytes(out, value)
+    write_varint(out, len(encoded_headers))
+    for header_key, header_value in encoded_headers:
+        _write_bytes(out, header_key)
+        _write_bytes(out, header_value)
+
+
+def _ensure_none_remaining(source: RecordInput, position: int) -> None:
+    if len(source.refill(position, 1)) != 0:
+        raise InvalidRecordError("batch holds more bytes than its declared records")
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
+    size, position = read_varint(data, position)
+    if size < 0:
+        return None, position
+    return data[position : position + size], position + size
+
+
+def _read_headers(data: bytes, position: int, record_end: int) -> tuple[tuple[Header, ...], int]:
+    count, position = _read_header_count(data, position, record_end)
+    headers: list[Header] = []
+    for _ in range(count):
+        key, position = _read_bytes(data, position)
+        if key is None:
+            raise InvalidRecordError("record header has no key")
+        value, position = _read_bytes(data, position)
+        if position > record_end:
+            raise InvalidRecordError("record headers do not fit the record")
+        headers.append(Header(key.decode("utf-8", "replace"), value))
+    return tuple(headers), position
+
+
+def _skip_headers(data: bytes, position: int, record_end: int) -> int:
+    count, position = _read_header_count(data, position, record_end)
+    for _ in range(count):
+        size, position = read_varint(data, position)
+        if size < 0:
+            raise InvalidRecordError("record header has no key")
+        size, position = read_varint(data, position + size)
+        if size > 0:
+            position += size
+        if position > record_end:
+            raise InvalidRecordError("record headers do not fit the record")
+    return position
+
+
+def _read_header_count(data: bytes, position: int, record_end: int) -> tuple[int, int]:
+    count, position = read_varint(data, position)
+    if count < 0 or count > record_end - position:
+        raise InvalidRecordError(f"record has an invalid number of headers: {count}")
+    return count, position
+
+
+def _size_of_bytes(value: bytes | None) -> int:
+    return 1 if value is None else size_of_varint(len(value)) + len(value)
+
+
+def _write_bytes(out: bytearray, value: bytes | None) -> None:
+    if value is None:
+        write_varint(out, -1)
+    else:
+        write_varint(out, len(value))
+        out += value

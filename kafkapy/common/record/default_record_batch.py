@@ -1,0 +1,157 @@
+"""Batches of magic 2.
+
+    base offset int64 | length int32 | partition leader epoch int32 | magic int8 | crc uint32
+    | attributes int16 | last offset delta int32 | base timestamp int64 | max timestamp int64
+    | producer id int64 | producer epoch int16 | base sequence int32 | count int32 | records
+
+The CRC-32C covers everything from the attributes on: offsets and the leader epoch can be assigned
+by a broker without touching it.
+"""
+
+import struct
+from collections.abc import Iterator
+
+from kafkapy.common.compression import CompressionType
+from kafkapy.common.errors import CorruptRecordError, InvalidRecordError
+from kafkapy.common.record.default_record import read_records
+from kafkapy.common.record.record import Record, TimestampType
+from kafkapy.common.record.record_batch import (
+    DELETE_HORIZON_FLAG_MASK,
+    LOG_OVERHEAD,
+    NO_SEQUENCE,
+    RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_MASK,
+    MutableRecordBatch,
+    increment_sequence,
+)
+from kafkapy.common.record.record_input import RecordInput
+from kafkapy.utils.checksums import crc32c
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+CRC_START = 21  # the attributes: the first byte under the checksum
+
+_INT64 = struct.Struct(">q")
+_INT32 = struct.Struct(">i")
+_UINT32 = struct.Struct(">I")
+_INT16 = struct.Struct(">h")
+_LEADER_EPOCH_OFFSET = 12
+_CRC_OFFSET = 17
+_ATTRIBUTES_OFFSET = 21
+_MAX_TIMESTAMP_OFFSET = 35
+
+# A large uncompressed section is read in pieces of this size, so that it is not copied as a whole.
+_PIECE_BYTES = 1024 * 1024
+
+
+class DefaultRecordBatch(MutableRecordBatch):
+    """A view of the bytes of one v2 batch. Not thread-safe while a setter runs.
+
+    Ports: org.apache.kafka.common.record.DefaultRecordBatch
+    """
+
+    __slots__ = ("_base_offset", "base_timestamp", "last_offset_delta")
+
+    _base_offset: int
+    base_timestamp: int
+    last_offset_delta: int
+
+    def __init__(self, buffer: memoryview) -> None:
+        """The buffer holds exactly the batch."""
+        if len(buffer) < RECORD_BATCH_OVERHEAD:
+            raise CorruptRecordError(
+                f"batch of {len(buffer)} bytes is smaller than its header ({RECORD_BATCH_OVERHEAD})"
+            )
+        self.buffer = buffer
+        (
+            self._base_offset,
+            length,
+            self.leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.count,
+        ) = HEADER.unpack_from(buffer)
+        self.size_in_bytes = LOG_OVERHEAD + length
+        self.last_offset = self._base_offset + self.last_offset_delta
+
+    @property
+    def base_offset(self) -> int:
+        return self._base_offset
+
+    @property
+    def last_sequence(self) -> int:
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return increment_sequence(self.base_sequence, self.last_offset_delta)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When a compacted batch's tombstones may go; the base timestamp's place holds it."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_FLAG_MASK else None
+
+    @property
+    def is_valid(self) -> bool:
+        return self.crc == crc32c(self.buffer[CRC_START:])
+
+    def ensure_valid(self) -> None:
+        computed = crc32c(self.buffer[CRC_START:])
+        if self.crc != computed:
+            raise CorruptRecordError(
+                f"batch at offset {self._base_offset} is corrupt: "
+                f"stored crc {self.crc}, computed {computed}"
+            )
+
+    def record_input(self) -> RecordInput:
+        """The records section for a reader, decompressed piece by piece where it is compressed."""
+        section = self.buffer[RECORD_BATCH_OVERHEAD:]
+        codec = self.compression_type
+        if codec is not CompressionType.NONE:
+            return RecordInput(b"", codec.decompress_pieces(section, self.magic))
+        if len(section) <= _PIECE_BYTES:
+            return RecordInput(bytes(section))
+        starts = range(0, len(section), _PIECE_BYTES)
+        return RecordInput(b"", (bytes(section[start : start + _PIECE_BYTES]) for start in starts))
+
+    def records(self) -> Iterator[Record]:
+        count = self.count
+        if count is None or count < 0:
+            raise InvalidRecordError(f"batch declares {count} records")
+        timestamp_type = self.timestamp_type
+        return read_records(
+            self.record_input(),
+            count=count,
+            base_offset=self._base_offset,
+            base_timestamp=self.base_timestamp,
+            base_sequence=self.base_sequence,
+            log_append_time=(
+                self.max_timestamp if timestamp_type is TimestampType.LOG_APPEND_TIME else None
+            ),
+        )
+
+    def set_last_offset(self, offset: int) -> None:
+        self._base_offset = offset - self.last_offset_delta
+        self.last_offset = offset
+        _INT64.pack_into(self.buffer, 0, self._base_offset)
+
+    def set_leader_epoch(self, epoch: int) -> None:
+        self.leader_epoch = epoch
+        _INT32.pack_into(self.buffer, _LEADER_EPOCH_OFFSET, epoch)
+
+    def set_max_timestamp(self, timestamp_type: TimestampType, max_timestamp: int) -> None:
+        if self.max_timestamp == max_timestamp and self.timestamp_type is timestamp_type:
+            return
+        if timestamp_type is TimestampType.LOG_APPEND_TIME:
+            self.attributes |= TIMESTAMP_TYPE_MASK
+        else:
+            self.attributes &= ~TIMESTAMP_TYPE_MASK
+        self.max_timestamp = max_timestamp
+        _INT16.pack_into(self.buffer, _ATTRIBUTES_OFFSET, self.attributes)
+        _INT64.pack_into(self.buffer, _MAX_TIMESTAMP_OFFSET, max_timestamp)
+        self.crc = crc32c(self.buffer[CRC_START:])
+        _UINT32.pack_into(self.buffer, _CRC_OFFSET, self.crc)

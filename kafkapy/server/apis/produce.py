@@ -1,0 +1,174 @@
+"""The Produce API: where a record enters the broker."""
+
+from __future__ import annotations
+
+import logging
+
+from kafkapy.common.errors import Errors, InvalidTxnStateError, KafkaError
+from kafkapy.common.protocol.codec import RecordsData
+from kafkapy.common.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.common.record.memory_records import MemoryRecords
+from kafkapy.common.types import TopicPartition
+from kafkapy.metadata.metadata_cache import MetadataCache
+from kafkapy.network.request_channel import Request, RequestChannel
+from kafkapy.replication.partition_response import PartitionResponse
+from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.storage.append_origin import AppendOrigin
+from kafkapy.storage.log_validator import validate_produce_records
+
+log = logging.getLogger(__name__)
+
+# Only this client may write to internal topics.
+ADMIN_CLIENT_ID = "__admin_client"
+
+
+class ProduceHandler:
+    """Validates what only the request can tell, appends through ReplicaManager, answers.
+
+    Ports: kafka.server.KafkaApis.handleProduceRequest
+    """
+
+    def __init__(
+        self,
+        request_channel: RequestChannel,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+    ) -> None:
+        self._request_channel = request_channel
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
+
+    def handle(self, request: Request) -> None:
+        produce = request.body_as(ProduceRequest)
+        version = request.header.api_version
+        refused: dict[TopicPartition, PartitionResponse] = {}
+        entries: dict[TopicPartition, MemoryRecords] = {}
+        for topic in produce.topic_data:
+            for data in topic.partition_data:
+                partition = TopicPartition(topic.name, data.index)
+                if not self._metadata_cache.contains(partition):
+                    refused[partition] = PartitionResponse(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+                    continue
+                try:
+                    entries[partition] = _validated(version, data.records)
+                except KafkaError as e:
+                    refused[partition] = PartitionResponse(
+                        Errors.for_exception(e), error_message=str(e)
+                    )
+
+        def respond(appended: dict[TopicPartition, PartitionResponse]) -> None:
+            self._respond(request, produce, {**refused, **appended} if refused else appended)
+
+        if not entries:
+            respond({})
+            return
+        self._replica_manager.append_records(
+            timeout_ms=produce.timeout_ms,
+            required_acks=produce.acks,
+            internal_topics_allowed=request.header.client_id == ADMIN_CLIENT_ID,
+            origin=AppendOrigin.CLIENT,
+            entries_per_partition=entries,
+            response_callback=respond,
+        )
+
+    def _respond(
+        self,
+        request: Request,
+        produce: ProduceRequest,
+        results: dict[TopicPartition, PartitionResponse],
+    ) -> None:
+        for partition, result in results.items():
+            if result.error is not Errors.NONE:
+                log.debug(
+                    "Produce from %s (client %s) to %s failed: %s %s",
+                    request.context.connection_id,
+                    request.header.client_id,
+                    partition,
+                    result.error.name,
+                    result.error_message or "",
+                )
+        if produce.acks == 0:
+            # Nobody waits for an answer: a closed connection is the only way to tell of an error.
+            if any(result.error is not Errors.NONE for result in results.values()):
+                self._request_channel.close_connection(request)
+            else:
+                self._request_channel.send_no_op_response(request)
+            return
+        response = ProduceResponse(responses=self._by_topic(results))
+        if request.header.api_version >= 10:
+            self._add_leaders(request, results, response)
+        self._request_channel.send_response(request, response)
+
+    @staticmethod
+    def _by_topic(
+        results: dict[TopicPartition, PartitionResponse],
+    ) -> list[ProduceResponse.TopicProduceResponse]:
+        topics: dict[str, ProduceResponse.TopicProduceResponse] = {}
+        for (topic, index), result in results.items():
+            answer = topics.get(topic)
+            if answer is None:
+                answer = topics[topic] = ProduceResponse.TopicProduceResponse(
+                    name=topic, partition_responses=[]
+                )
+            answer.partition_responses.append(
+                ProduceResponse.PartitionProduceResponse(
+                    index=index,
+                    error_code=result.error.code,
+                    base_offset=result.base_offset,
+                    log_append_time_ms=result.log_append_time_ms,
+                    log_start_offset=result.log_start_offset,
+                    record_errors=[
+                        ProduceResponse.BatchIndexAndErrorMessage(
+                            batch_index=record.batch_index,
+                            batch_index_error_message=record.message,
+                        )
+                        for record in result.record_errors
+                    ],
+                    error_message=result.error_message,
+                )
+            )
+        return list(topics.values())
+
+    def _add_leaders(
+        self,
+        request: Request,
+        results: dict[TopicPartition, PartitionResponse],
+        response: ProduceResponse,
+    ) -> None:
+        """Tells a client that asked the wrong broker which one to ask (KIP-951)."""
+        for topic in response.responses:
+            for answer in topic.partition_responses:
+                if answer.error_code != Errors.NOT_LEADER_OR_FOLLOWER.code:
+                    continue
+                leader = self._metadata_cache.get_current_leader(
+                    TopicPartition(topic.name, answer.index), request.context.listener_name
+                )
+                if leader is None:
+                    continue
+                answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                    leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
+                )
+                if leader.node is not None and all(
+                    node.node_id != leader.leader_id for node in response.node_endpoints
+                ):
+                    response.node_endpoints.append(
+                        ProduceResponse.NodeEndpoint(
+                            node_id=leader.node.id,
+                            host=leader.node.host,
+                            port=leader.node.port,
+                            rack=leader.node.rack,
+                        )
+                    )
+
+
+def _validated(version: int, data: RecordsData | None) -> MemoryRecords:
+    """A partition's records, if a Produce of this version may carry them."""
+    assert data is None or isinstance(data, memoryview)  # as it was decoded
+    records = MemoryRecords(data) if data is not None else MemoryRecords.EMPTY
+    validate_produce_records(version, records)
+    for batch in records.batches():
+        if batch.is_transactional:
+            # Without a coordinator the transaction could never end, and hold back every reader of
+            # committed data for good.
+            raise InvalidTxnStateError("There are no transactions on this broker")
+    return records
