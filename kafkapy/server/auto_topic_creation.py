@@ -10,7 +10,8 @@ from typing import Protocol
 from kafkapy.common.errors import Errors, InvalidTopicError
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.common.topic import validate_topic_name
-from kafkapy.common.types import INTERNAL_TOPICS
+from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, INTERNAL_TOPICS
+from kafkapy.coordinator.group.group_coordinator_config import GroupCoordinatorConfig
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class TopicCreator(Protocol):
 
 
 class AutoTopicCreationManager:
-    """Creates what Metadata asked for in vain, each topic once at a time. Thread-safe.
+    """Creates what was asked for in vain, each topic once at a time. Thread-safe.
 
     Ports: kafka.server.AutoTopicCreationManager
     """
@@ -34,15 +35,15 @@ class AutoTopicCreationManager:
     def __init__(
         self,
         creator: TopicCreator,
+        group_config: GroupCoordinatorConfig,
         *,
-        enabled: bool,
         num_partitions: int,
         replication_factor: int,
         is_controller_active: Callable[[], bool],
     ) -> None:
         # constant after construction
         self._creator = creator
-        self._enabled = enabled
+        self._group_config = group_config
         self._num_partitions = num_partitions
         self._replication_factor = replication_factor
         self._is_controller_active = is_controller_active
@@ -77,28 +78,40 @@ class AutoTopicCreationManager:
             validate_topic_name(name)
         except InvalidTopicError:
             return Errors.INVALID_TOPIC_EXCEPTION
-        if not self._enabled or name in INTERNAL_TOPICS or not self._is_controller_active():
+        unwanted = name in INTERNAL_TOPICS and name != CONSUMER_OFFSETS_TOPIC
+        if unwanted or not self._is_controller_active():
             return Errors.UNKNOWN_TOPIC_OR_PARTITION
         return None
 
     def _create(self, names: list[str]) -> dict[str, Errors]:
         created = self._creator.create_topics_without_waiting(
-            [
-                CreateTopicsRequest.CreatableTopic(
-                    name=name,
-                    num_partitions=self._num_partitions,
-                    replication_factor=self._replication_factor,
-                )
-                for name in names
-            ]
+            [self._creatable_topic(name) for name in names]
         )
         errors = {}
         for name, (error, message) in created.items():
             match error:
                 case Errors.NONE | Errors.TOPIC_ALREADY_EXISTS | Errors.REQUEST_TIMED_OUT:
-                    log.info("Topic %s is being created because its metadata was asked for", name)
+                    log.info("Topic %s is being created because it was asked for", name)
                     errors[name] = Errors.LEADER_NOT_AVAILABLE
                 case _:
                     log.warning("Topic %s could not be created: %s", name, message or error.name)
                     errors[name] = error
         return errors
+
+    def _creatable_topic(self, name: str) -> CreateTopicsRequest.CreatableTopic:
+        if name != CONSUMER_OFFSETS_TOPIC:
+            return CreateTopicsRequest.CreatableTopic(
+                name=name,
+                num_partitions=self._num_partitions,
+                replication_factor=self._replication_factor,
+            )
+        group = self._group_config
+        return CreateTopicsRequest.CreatableTopic(
+            name=name,
+            num_partitions=group.offsets_topic_num_partitions,
+            replication_factor=group.offsets_topic_replication_factor,
+            configs=[
+                CreateTopicsRequest.CreatableTopicConfig(name=config, value=value)
+                for config, value in group.offsets_topic_configs().items()
+            ],
+        )

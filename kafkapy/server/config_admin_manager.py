@@ -93,7 +93,7 @@ class ConfigAdminManager:
             case ResourceType.BROKER:
                 self._require_this_broker(name)
                 entries = self._broker_entries()
-        if wanted is None:
+        if not wanted:  # an empty list asks for all, as none does
             return entries
         return [entry for entry in entries if entry.name in wanted]
 

@@ -13,6 +13,7 @@ from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.server.apis.api_versions import ApiVersionsHandler
 from kafkapy.server.apis.cluster import ClusterHandler
 from kafkapy.server.apis.configs import ConfigsHandler
+from kafkapy.server.apis.coordinators import CoordinatorsHandler
 from kafkapy.server.apis.error_responses import error_response
 from kafkapy.server.apis.fetch import FetchHandler
 from kafkapy.server.apis.inter_broker import InterBrokerHandler
@@ -39,6 +40,7 @@ class ApiHandlers:
     topics: TopicsHandler
     configs: ConfigsHandler
     cluster: ClusterHandler
+    coordinators: CoordinatorsHandler
     producer_ids: ProducerIdsHandler
     inter_broker: InterBrokerHandler
 
@@ -53,6 +55,7 @@ _TABLE: dict[ApiKeys, Callable[[ApiHandlers], Handler]] = {
     ApiKeys.STOP_REPLICA: lambda h: h.inter_broker.handle_stop_replica,
     ApiKeys.UPDATE_METADATA: lambda h: h.inter_broker.handle_update_metadata,
     ApiKeys.CONTROLLED_SHUTDOWN: lambda h: h.inter_broker.handle_controlled_shutdown,
+    ApiKeys.FIND_COORDINATOR: lambda h: h.coordinators.handle_find_coordinator,
     ApiKeys.API_VERSIONS: lambda h: h.api_versions.handle,
     ApiKeys.CREATE_TOPICS: lambda h: h.topics.handle_create_topics,
     ApiKeys.DELETE_TOPICS: lambda h: h.topics.handle_delete_topics,

@@ -23,6 +23,7 @@ from kafkapy.common.config_def import (
 from kafkapy.common.errors import InvalidConfigurationError
 from kafkapy.common.metrics.naming import MetricsNaming
 from kafkapy.controller.controller_config import ControllerConfig
+from kafkapy.coordinator.group.group_coordinator_config import GroupCoordinatorConfig
 from kafkapy.metadata.end_point import EndPoint, SecurityProtocol
 from kafkapy.network.socket_server_config import SocketServerConfig
 from kafkapy.replication.replica_manager_config import ReplicaManagerConfig
@@ -174,6 +175,7 @@ class KafkaConfig:
         LogManagerConfig,
         ReplicaManagerConfig,
         ControllerConfig,
+        GroupCoordinatorConfig,
     )
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -183,6 +185,7 @@ class KafkaConfig:
         self.log_manager = parse(LogManagerConfig, properties)
         self.replica_manager = parse(ReplicaManagerConfig, properties)
         self.controller = parse(ControllerConfig, properties)
+        self.group_coordinator = parse(GroupCoordinatorConfig, properties)
         self.topic_defaults = parse(LogConfig, properties, use_name=False)
         if self.broker.broker_id > self.broker.reserved_broker_max_id:
             raise InvalidConfigurationError(
@@ -258,6 +261,7 @@ class KafkaConfig:
             self.log_manager,
             self.replica_manager,
             self.controller,
+            self.group_coordinator,
             self.topic_defaults,
         ):
             if broker_key.key in config_keys(type(slice_)):

@@ -28,6 +28,7 @@ from kafkapy.server.api_version_manager import ApiVersionManager
 from kafkapy.server.apis.api_versions import ApiVersionsHandler
 from kafkapy.server.apis.cluster import ClusterHandler
 from kafkapy.server.apis.configs import ConfigsHandler
+from kafkapy.server.apis.coordinators import CoordinatorsHandler
 from kafkapy.server.apis.fetch import FetchHandler
 from kafkapy.server.apis.inter_broker import InterBrokerHandler
 from kafkapy.server.apis.metadata import MetadataHandler
@@ -145,7 +146,12 @@ class KafkaServer:
         self._identify(zk_client, log_manager)
 
         self.state = BrokerState.RECOVERY
-        log_manager.startup(admin_zk_client.fetch_all_entity_configs(ConfigType.TOPIC))
+        log_manager.startup(
+            admin_zk_client.fetch_all_entity_configs(ConfigType.TOPIC),
+            fetch_topic_config=lambda topic: admin_zk_client.fetch_entity_config(
+                ConfigType.TOPIC, topic
+            ),
+        )
         dispatcher = ConfigChangeDispatcher(
             admin_zk_client, config_handlers(self.broker_id, self._dynamic_config, log_manager)
         )
@@ -334,7 +340,7 @@ class KafkaServer:
         )
         auto_topic_creation = AutoTopicCreationManager(
             admin_manager,
-            enabled=broker.auto_create_topics_enable,
+            self._config.group_coordinator,
             num_partitions=broker.num_partitions,
             replication_factor=broker.default_replication_factor,
             is_controller_active=lambda: controller.is_active,
@@ -365,6 +371,7 @@ class KafkaServer:
                     channel,
                     metadata_cache,
                     auto_topic_creation,
+                    auto_create_topics=broker.auto_create_topics_enable,
                     cluster_id=self.cluster_id,
                     max_describe_partitions=broker.max_request_partition_size_limit,
                 ),
@@ -380,6 +387,7 @@ class KafkaServer:
                 cluster=ClusterHandler(
                     channel, replica_manager, metadata_cache, cluster_id=self.cluster_id
                 ),
+                coordinators=CoordinatorsHandler(channel, metadata_cache, auto_topic_creation),
                 producer_ids=ProducerIdsHandler(channel, producer_id_manager),
                 inter_broker=InterBrokerHandler(
                     channel,

@@ -104,7 +104,9 @@ class KafkaRequestHandler:
             log.exception("Closing the connection of %r: handling it failed", request)
             self._request_channel.close_connection(request)
         finally:
-            request.api_local_complete_time_ns = self._time.nanoseconds()
+            # Once there is a response the handler's time is over.
+            if not request.response_complete_time_ns:
+                request.api_local_complete_time_ns = self._time.nanoseconds()
             request.release_memory()
 
 

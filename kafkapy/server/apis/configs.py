@@ -43,7 +43,10 @@ class ConfigsHandler:
         self._request_channel.send_response(
             request,
             DescribeConfigsResponse(
-                results=[self._describe(resource, body) for resource in body.resources]
+                results=[
+                    self._describe(resource, body, request.header.api_version)
+                    for resource in body.resources
+                ]
             ),
         )
 
@@ -51,6 +54,7 @@ class ConfigsHandler:
         self,
         resource: DescribeConfigsRequest.DescribeConfigsResource,
         body: DescribeConfigsRequest,
+        version: int,
     ) -> DescribeConfigsResponse.DescribeConfigsResult:
         result = DescribeConfigsResponse.DescribeConfigsResult(
             resource_type=resource.resource_type,
@@ -62,7 +66,7 @@ class ConfigsHandler:
             entries = self._configs.describe(
                 resource.resource_type, resource.resource_name, resource.configuration_keys
             )
-            result.configs = [_described(entry, body) for entry in entries]
+            result.configs = [_described(entry, body, version) for entry in entries]
 
         error, message = _attempt(describe)
         result.error_code, result.error_message = error.code, message
@@ -129,13 +133,14 @@ class ConfigsHandler:
 
 
 def _described(
-    entry: ConfigEntry, body: DescribeConfigsRequest
+    entry: ConfigEntry, body: DescribeConfigsRequest, version: int
 ) -> DescribeConfigsResponse.DescribeConfigsResourceResult:
     return DescribeConfigsResponse.DescribeConfigsResourceResult(
         name=entry.name,
         value=None if entry.is_sensitive else entry.value,
         read_only=entry.read_only,
-        is_default=entry.source is ConfigSource.DEFAULT_CONFIG,
+        # Later versions tell it by the source.
+        is_default=version == 0 and entry.source is ConfigSource.DEFAULT_CONFIG,
         config_source=entry.source,
         is_sensitive=entry.is_sensitive,
         synonyms=[

@@ -32,6 +32,10 @@ from kafkapy.common.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
 )
 from kafkapy.common.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.common.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from kafkapy.common.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -155,6 +159,21 @@ def _offset_for_leader_epoch(
     )
 
 
+def _find_coordinator(body: FindCoordinatorRequest, error: Errors, message: str) -> Message:
+    if body.coordinator_keys:
+        return FindCoordinatorResponse(
+            coordinators=[
+                FindCoordinatorResponse.Coordinator(
+                    key=key, node_id=-1, port=-1, error_code=error.code, error_message=message
+                )
+                for key in body.coordinator_keys
+            ]
+        )
+    return FindCoordinatorResponse(
+        error_code=error.code, error_message=message, node_id=-1, port=-1
+    )
+
+
 def _create_topics(body: CreateTopicsRequest, error: Errors, message: str) -> Message:
     return CreateTopicsResponse(
         topics=[
@@ -274,6 +293,7 @@ _BUILDERS: dict[ApiKeys, Builder] = {
     ApiKeys.LIST_OFFSETS: _list_offsets,
     ApiKeys.METADATA: _metadata,
     ApiKeys.OFFSET_FOR_LEADER_EPOCH: _offset_for_leader_epoch,
+    ApiKeys.FIND_COORDINATOR: _find_coordinator,
     ApiKeys.CREATE_TOPICS: _create_topics,
     ApiKeys.DELETE_TOPICS: _delete_topics,
     ApiKeys.CREATE_PARTITIONS: _create_partitions,

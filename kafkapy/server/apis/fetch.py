@@ -97,8 +97,14 @@ class FetchHandler:
             else:
                 interesting.append((topic_id_partition, data))
 
+        offsets = (
+            {key: data.fetch_offset for key, data in interesting}
+            if version <= _LAST_VERSION_WITH_MAGIC_V1
+            else {}
+        )
+
         def respond(results: list[tuple[TopicIdPartition, FetchPartitionResult]]) -> None:
-            self._respond(request, context, results, erroneous)
+            self._respond(request, context, results, erroneous, offsets)
 
         if not interesting:
             respond([])
@@ -132,11 +138,12 @@ class FetchHandler:
         context: FetchContext,
         results: list[tuple[TopicIdPartition, FetchPartitionResult]],
         erroneous: list[PartitionResult],
+        offsets: dict[TopicIdPartition, int],
     ) -> None:
         version = request.header.api_version
         answers = [
-            (topic_id_partition, self._partition_data(topic_id_partition, result, version))
-            for topic_id_partition, result in results
+            (key, self._partition_data(key, result, version, offsets.get(key, 0)))
+            for key, result in results
         ]
         response = context.response(answers + erroneous)
         if version >= 16:
@@ -148,14 +155,23 @@ class FetchHandler:
         self._request_channel.send_response(request, response)
 
     def _partition_data(
-        self, topic_id_partition: TopicIdPartition, result: FetchPartitionResult, version: int
+        self,
+        topic_id_partition: TopicIdPartition,
+        result: FetchPartitionResult,
+        version: int,
+        fetch_offset: int,
     ) -> FetchResponse.PartitionData:
         if result.error is not Errors.NONE:
             return _error(topic_id_partition, result.error)
         records: FileRecords | MemoryRecords = result.records
         if version < _FIRST_VERSION_WITH_ZSTD:
             try:
-                records = self._for_old_client(topic_id_partition.topic_partition, records, version)
+                records = self._for_old_client(
+                    topic_id_partition.topic_partition,
+                    records,
+                    version=version,
+                    fetch_offset=fetch_offset,
+                )
             except KafkaError as e:
                 log.debug("Fetch of %s cannot be converted: %s", topic_id_partition, e)
                 return _error(topic_id_partition, Errors.for_exception(e))
@@ -184,7 +200,12 @@ class FetchHandler:
         return data
 
     def _for_old_client(
-        self, partition: TopicPartition, records: FileRecords | MemoryRecords, version: int
+        self,
+        partition: TopicPartition,
+        records: FileRecords | MemoryRecords,
+        *,
+        version: int,
+        fetch_offset: int,
     ) -> FileRecords | MemoryRecords:
         """The same records in a form that this Fetch version can carry."""
         config = self._replica_manager.get_log_config(partition)
@@ -193,7 +214,7 @@ class FetchHandler:
         if version > _LAST_VERSION_WITH_MAGIC_V1:
             return records
         magic = MAGIC_VALUE_V0 if version <= _LAST_VERSION_WITH_MAGIC_V0 else MAGIC_VALUE_V1
-        converted = down_convert(records, magic)
+        converted = down_convert(records, magic, fetch_offset)
         self._broker_topic_stats.mark_fetch_conversion(partition.topic)
         return converted
 

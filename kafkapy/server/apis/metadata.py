@@ -28,12 +28,14 @@ class MetadataHandler:
         metadata_cache: MetadataCache,
         auto_topic_creation: AutoTopicCreationManager,
         *,
+        auto_create_topics: bool,
         cluster_id: str,
         max_describe_partitions: int,
     ) -> None:
         self._request_channel = request_channel
         self._metadata_cache = metadata_cache
         self._auto_topic_creation = auto_topic_creation
+        self._auto_create_topics = auto_create_topics
         self._cluster_id = cluster_id
         self._max_describe_partitions = max_describe_partitions
 
@@ -110,7 +112,7 @@ class MetadataHandler:
     def _missing_topics(
         self, names: list[str], *, may_create: bool
     ) -> list[MetadataResponse.MetadataResponseTopic]:
-        if may_create:
+        if may_create and self._auto_create_topics:
             errors = self._auto_topic_creation.create_topics(names)
         else:
             errors = {name: _missing_topic_error(name) for name in names}
