@@ -1,0 +1,318 @@
+"""Requests that wait for something: for a condition to come true, or for their time to run out.
+
+An operation is watched under one or more keys. Whoever changes what an operation may be waiting
+for calls `check_and_complete(key)`; a timer completes what nobody completed in time. No caller may
+hold a partition or log lock then, since completing sends responses and may take other locks.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+from kafkapy.common.metrics.registry import MetricsRegistry
+from kafkapy.common.metrics.stats import Gauge
+from kafkapy.utils.threads import ShutdownableThread
+from kafkapy.utils.timer import Timer, TimerTask
+
+logger = logging.getLogger(__name__)
+
+PURGATORY_SIZE = Gauge(
+    "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
+    "Entries in the watcher lists; an operation counts once per key.",
+    labels=("delayedOperation",),
+)
+NUM_DELAYED_OPERATIONS = Gauge(
+    "kafka.server:type=DelayedOperationPurgatory,name=NumDelayedOperations",
+    "Operations waiting for their condition or their time-out.",
+    labels=("delayedOperation",),
+)
+
+# Locks are cheap to wait for when their sections are this short: fewer shards than Kafka's 512.
+_SHARDS = 32
+_BUSY_WAIT_MS = 200
+_IDLE_WAIT_MS = 1_000
+
+OperationT = TypeVar("OperationT", bound="DelayedOperation")
+
+
+class DelayedOperation(TimerTask):
+    """An operation completed exactly once: by its condition, by time-out, or by force.
+
+    `try_complete` runs under `self.lock`; `on_complete` runs once, on whichever thread completed
+    the operation.
+
+    Ports: org.apache.kafka.server.purgatory.DelayedOperation
+    """
+
+    def __init__(self, delay_ms: int) -> None:
+        super().__init__(delay_ms)
+        self.lock = threading.RLock()
+        # Taken once and never released: an atomic test-and-set.
+        self._completed = threading.Lock()
+
+    @property
+    def is_completed(self) -> bool:
+        return self._completed.locked()
+
+    def force_complete(self) -> bool:
+        """Complete now; False when somebody else did it first."""
+        if not self._completed.acquire(blocking=False):
+            return False
+        self.cancel()
+        self.on_complete()
+        return True
+
+    @abstractmethod
+    def on_expiration(self) -> None:
+        """Called after `on_complete` when it was the time-out that completed the operation."""
+
+    @abstractmethod
+    def on_complete(self) -> None:
+        """What the operation is for, usually sending a response."""
+
+    @abstractmethod
+    def try_complete(self) -> bool:
+        """Check the condition; when it holds, return the result of `force_complete`."""
+
+    def safe_try_complete(self) -> bool:
+        with self.lock:
+            return False if self._completed.locked() else self.try_complete()
+
+    def run(self) -> None:
+        if self.force_complete():
+            self.on_expiration()
+
+
+class _Watchers(Generic[OperationT]):
+    """The operations watched under one key. Thread-safe.
+
+    Ports: kafka.server.DelayedOperationPurgatory.Watchers
+    """
+
+    __slots__ = ("_lock", "_operations")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._operations: dict[OperationT, None] = {}  # guarded by self._lock
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def watch(self, operation: OperationT) -> None:
+        with self._lock:
+            self._operations[operation] = None
+
+    def try_complete_watched(self) -> int:
+        """Complete what can be; operations run with no lock of the purgatory held."""
+        with self._lock:
+            operations = list(self._operations)
+        completed = 0
+        done = []
+        for operation in operations:
+            if operation.is_completed:
+                done.append(operation)
+            elif operation.safe_try_complete():
+                completed += 1
+                done.append(operation)
+        self._remove(done)
+        return completed
+
+    def purge_completed(self) -> int:
+        with self._lock:
+            done = [operation for operation in self._operations if operation.is_completed]
+        self._remove(done)
+        return len(done)
+
+    def take_all(self) -> list[OperationT]:
+        with self._lock:
+            operations = list(self._operations)
+            self._operations.clear()
+        return operations
+
+    def _remove(self, done: list[OperationT]) -> None:
+        if done:
+            with self._lock:
+                for operation in done:
+                    self._operations.pop(operation, None)
+
+
+class _WatcherShard(Generic[OperationT]):
+    __slots__ = ("by_key", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        # Changed under the lock. A lone lookup needs none: an operation looks at its condition
+        # again after it is watched, so a check that comes too early to see it loses nothing.
+        self.by_key: dict[Hashable, _Watchers[OperationT]] = {}
+
+
+class DelayedOperationPurgatory(Generic[OperationT]):
+    """The waiting room of one kind of operation. Thread-safe.
+
+    Keys are any hashable value; operations on a partition use its TopicPartition.
+
+    Ports: kafka.server.DelayedOperationPurgatory
+    """
+
+    def __init__(
+        self,
+        name: str,
+        timer: Timer,
+        broker_id: int = 0,
+        purge_interval: int = 1000,
+        metrics: MetricsRegistry | None = None,
+        *,
+        reaper_enabled: bool = True,
+        timer_enabled: bool = True,
+    ) -> None:
+        self.name = name  # constant after construction
+        self._timer = timer
+        self._purge_interval = purge_interval
+        self._metrics = metrics
+        self._timer_enabled = timer_enabled
+        self._shards: tuple[_WatcherShard[OperationT], ...] = tuple(
+            _WatcherShard() for _ in range(_SHARDS)
+        )
+        self._total_lock = threading.Lock()
+        # Operations watched since the last purge, completed or not; guarded by self._total_lock.
+        self._estimated_total_operations = 0
+        if metrics is not None:
+            metrics.gauge(PURGATORY_SIZE, lambda: self.watched, delayedOperation=name)
+            metrics.gauge(NUM_DELAYED_OPERATIONS, lambda: self.num_delayed, delayedOperation=name)
+        self._reaper: _ExpiredOperationReaper | None = None
+        if reaper_enabled:
+            self._reaper = _ExpiredOperationReaper(f"ExpirationReaper-{broker_id}-{name}", self)
+            self._reaper.start()
+
+    def try_complete_else_watch(self, operation: OperationT, keys: Iterable[Hashable]) -> bool:
+        """Whether this call completed the operation; if not, it is watched until it is done.
+
+        The condition is checked again after the operation is watched under every key: it may have
+        come true in between, with nobody left to notice.
+        """
+        with operation.lock:
+            if operation.try_complete():
+                return True
+            watched = False
+            for key in keys:
+                self._watch(key, operation)
+                watched = True
+            if watched:
+                with self._total_lock:
+                    self._estimated_total_operations += 1
+            if operation.try_complete():
+                return True
+        if self._timer_enabled and not operation.is_completed:
+            self._timer.add(operation)
+        if operation.is_completed:
+            # Perhaps between that check and the timer: nothing is left to expire.
+            operation.cancel()
+        return False
+
+    def check_and_complete(self, key: Hashable) -> int:
+        """Complete what waits for this key and can be completed; how many that were."""
+        shard = self._shards[hash(key) % _SHARDS]
+        watchers = shard.by_key.get(key)
+        if watchers is None:
+            return 0
+        completed = watchers.try_complete_watched()
+        if not len(watchers):
+            self._remove_key_if_empty(shard, key, watchers)
+        return completed
+
+    def cancel_for_key(self, key: Hashable) -> list[OperationT]:
+        """Stop watching this key and take its operations off the timer; they stay incomplete."""
+        shard = self._shards[hash(key) % _SHARDS]
+        with shard.lock:
+            watchers = shard.by_key.pop(key, None)
+        if watchers is None:
+            return []
+        operations = watchers.take_all()
+        for operation in operations:
+            operation.cancel()
+        return operations
+
+    @property
+    def watched(self) -> int:
+        """Entries in the watcher lists, completed ones not yet purged included."""
+        return sum(len(watchers) for _, _, watchers in self._all_watchers())
+
+    @property
+    def num_delayed(self) -> int:
+        return self._timer.size
+
+    def advance_clock(self, timeout_ms: int) -> None:
+        """Let time-outs happen, then purge if too many completed operations are still watched."""
+        self._timer.advance_clock(timeout_ms)
+        delayed = self.num_delayed
+        with self._total_lock:
+            if self._estimated_total_operations - delayed <= self._purge_interval:
+                return
+            # Set before the purge, so that what comes in meanwhile counts for the next one.
+            self._estimated_total_operations = delayed
+        purged = 0
+        for shard, key, watchers in self._all_watchers():
+            purged += watchers.purge_completed()
+            if not len(watchers):
+                self._remove_key_if_empty(shard, key, watchers)
+        logger.debug("Purged %d completed operations from purgatory %s", purged, self.name)
+
+    def shutdown(self) -> None:
+        """End the reaper and the timer. Operations still waiting are left as they are."""
+        if self._reaper is not None:
+            self._reaper.initiate_shutdown()
+        self._timer.close()
+        if self._reaper is not None:
+            self._reaper.await_shutdown()
+        if self._metrics is not None:
+            self._metrics.remove(PURGATORY_SIZE, delayedOperation=self.name)
+            self._metrics.remove(NUM_DELAYED_OPERATIONS, delayedOperation=self.name)
+            self._metrics = None
+
+    def _watch(self, key: Hashable, operation: OperationT) -> None:
+        shard = self._shards[hash(key) % _SHARDS]
+        with shard.lock:
+            watchers = shard.by_key.get(key)
+            if watchers is None:
+                watchers = shard.by_key[key] = _Watchers()
+            # Still under the shard's lock, or the list could be dropped as empty meanwhile.
+            watchers.watch(operation)
+
+    def _remove_key_if_empty(
+        self, shard: _WatcherShard[OperationT], key: Hashable, watchers: _Watchers[OperationT]
+    ) -> None:
+        with shard.lock:
+            if shard.by_key.get(key) is watchers and not len(watchers):
+                del shard.by_key[key]
+
+    def _all_watchers(
+        self,
+    ) -> list[tuple[_WatcherShard[OperationT], Hashable, _Watchers[OperationT]]]:
+        found = []
+        for shard in self._shards:
+            with shard.lock:
+                found += [(shard, key, watchers) for key, watchers in shard.by_key.items()]
+        return found
+
+
+class _ExpiredOperationReaper(ShutdownableThread):
+    """Drives the purgatory's timer.
+
+    A new time-out wakes the timer by itself, so an empty purgatory is left to sleep; while
+    operations are watched it looks often enough for the purge.
+
+    Ports: kafka.server.DelayedOperationPurgatory.ExpiredOperationReaper
+    """
+
+    def __init__(self, name: str, purgatory: DelayedOperationPurgatory[OperationT]) -> None:
+        super().__init__(name)
+        self._purgatory = purgatory
+
+    def do_work(self) -> None:
+        self._purgatory.advance_clock(
+            _BUSY_WAIT_MS if self._purgatory.num_delayed else _IDLE_WAIT_MS
+        )
