@@ -162,6 +162,8 @@ class KafkaServer:
 
         socket_server = self._open_socket_server()
         metadata_cache = MetadataCache(self.broker_id)
+        alter_partition_manager = ZkAlterPartitionManager(scheduler, self._time, zk_client)
+        alter_partition_manager.start()
         replica_manager = ReplicaManager(
             self._config.replica_manager,
             broker_id=self.broker_id,
@@ -171,7 +173,7 @@ class KafkaServer:
             log_dir_failure_channel=log_dir_failure_channel,
             file_system=self._file_system,
             metadata_cache=metadata_cache,
-            alter_partition_manager=ZkAlterPartitionManager(scheduler, self._time, zk_client),
+            alter_partition_manager=alter_partition_manager,
             broker_topic_stats=broker_topic_stats,
             metrics=self.metrics,
             inter_broker_listener_name=self._config.inter_broker_listener_name,

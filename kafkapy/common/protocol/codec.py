@@ -20,6 +20,7 @@ from kafkapy.common.errors import InvalidRequestError, UnsupportedVersionError
 from kafkapy.common.protocol.constructor_source import ConstructorSource
 from kafkapy.common.protocol.decoder_source import DecoderSource
 from kafkapy.common.protocol.encoder_source import EncoderSource
+from kafkapy.common.protocol.error_codes_source import ErrorCodesSource
 from kafkapy.common.types import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ def compile_decoder(cls: type[Message], version: int) -> Decoder[Any]:
 
 def compile_encoder(cls: type[Message], version: int) -> Encoder:
     return EncoderSource(cls, version).compile(_ENCODER_RUNTIME)
+
+
+def compile_error_codes(cls: type[Message]) -> Callable[[Any], list[int]]:
+    return ErrorCodesSource(cls).compile({})
 
 
 def read_uvarint(

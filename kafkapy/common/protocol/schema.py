@@ -14,6 +14,7 @@ imports many declarations and uses few of their versions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, dataclass_transform
 
@@ -25,6 +26,7 @@ from kafkapy.common.protocol.codec import (
     compile_constructor,
     compile_decoder,
     compile_encoder,
+    compile_error_codes,
 )
 from kafkapy.common.protocol.versions import NO_VERSIONS, Versions
 from kafkapy.common.types import ZERO_UUID
@@ -301,6 +303,7 @@ class Message(Struct):
     DEPRECATED_VERSIONS: ClassVar[Versions] = NO_VERSIONS
     _decoders: ClassVar[dict[int, Decoder[Any]]] = {}
     _encoders: ClassVar[dict[int, Encoder]] = {}
+    _error_codes: ClassVar[list[Callable[[Any], list[int]]]] = []
 
     def __init_subclass__(
         cls,
@@ -317,6 +320,7 @@ class Message(Struct):
         cls.DEPRECATED_VERSIONS = Versions.parse(deprecated)
         cls._decoders = {}
         cls._encoders = {}
+        cls._error_codes = []
         for nested in cls.__dict__.values():
             if isinstance(nested, StructMeta) and nested is not cls:
                 nested.MESSAGE = cls  # type: ignore[attr-defined]
@@ -356,6 +360,14 @@ class Message(Struct):
         parts: list[Part] = []
         (self._encoders.get(version) or self._encoder(version))(self, bytearray(prefix), parts)
         return parts
+
+    def error_codes(self) -> list[int]:
+        """Every error code in this message, that of success included."""
+        # Kept in a list: as an attribute of its own the function would become a method.
+        compiled = self._error_codes
+        if not compiled:
+            compiled.append(compile_error_codes(type(self)))
+        return compiled[0](self)
 
     @classmethod
     def _decoder(cls, version: int) -> Decoder[Any]:

@@ -36,6 +36,8 @@ FIRST_VERSION_WITH_TOPIC_IDS = 13
 _FIRST_VERSION_WITH_ZSTD = 10
 _LAST_VERSION_WITH_MAGIC_V0 = 1
 _LAST_VERSION_WITH_MAGIC_V1 = 3
+# Only from here on may a consumer be sent to, or served by, a follower.
+_FIRST_VERSION_WITH_RACKS = 11
 _READ_COMMITTED = 1
 _CONSUMER_REPLICA_ID = -1
 
@@ -125,7 +127,7 @@ class FetchHandler:
                     client_address=request.context.client_address,
                     listener_name=request.context.listener_name,
                 )
-                if not is_follower
+                if version >= _FIRST_VERSION_WITH_RACKS and not is_follower
                 else None,
             ),
             interesting,

@@ -23,6 +23,16 @@ from kafkapy.storage.fetch_isolation import FetchIsolation
 
 log = logging.getLogger(__name__)
 
+_LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
+# The version of ListOffsets from which each negative timestamp has a meaning.
+_FIRST_VERSIONS = {
+    _LATEST: 0,
+    _EARLIEST: 0,
+    _MAX_TIMESTAMP: 7,
+    _EARLIEST_LOCAL: 8,
+    _LATEST_TIERED: 9,
+}
+_NEVER = 0x7FFF
 _READ_COMMITTED = 1
 _CONSUMER_REPLICA_ID = -1
 _DEBUGGING_REPLICA_ID = -2
@@ -85,12 +95,16 @@ class OffsetsHandler:
             error = Errors.INVALID_REQUEST
         elif not self._metadata_cache.contains(partition):
             error = Errors.UNKNOWN_TOPIC_OR_PARTITION
+        elif wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, _NEVER):
+            error = Errors.UNSUPPORTED_VERSION
         else:
             try:
                 return self._list_offset(partition, wanted, body, version)
             except ApiError as e:
                 log.debug("The offset of %s could not be found: %s", partition, e)
                 error = Errors.for_exception(e)
+                if error is Errors.OFFSET_NOT_AVAILABLE and version < 5:
+                    error = Errors.LEADER_NOT_AVAILABLE
         return ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=partition.partition, error_code=error.code
         )
