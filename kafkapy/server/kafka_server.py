@@ -44,6 +44,7 @@ from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.fetch_session import FetchManager, FetchSessionCache
 from kafkapy.server.kafka_apis import ENABLED_APIS, ApiHandlers, KafkaApis
 from kafkapy.server.kafka_config import METRICS_OFF, KafkaConfig
+from kafkapy.server.linux_io_metrics import register_linux_io_metrics
 from kafkapy.server.metrics_server import MetricsServer
 from kafkapy.server.request_handler import (
     CONTROL_PLANE_REQUEST_HANDLER_AVG_IDLE_PERCENT,
@@ -105,7 +106,7 @@ class KafkaServer:
         self.metrics = MetricsRegistry()
         self._dynamic_config = DynamicBrokerConfig(config)
         self._api_versions = ApiVersionManager(ENABLED_APIS)
-        self._first_metadata = threading.Event()
+        self._metadata_changed = threading.Condition()
         self._closers: list[tuple[str, Callable[[], object]]] = []  # in the order of construction
         # set by startup
         self.state = BrokerState.NOT_RUNNING
@@ -118,6 +119,7 @@ class KafkaServer:
         """Raises KafkaError with one clear line when the broker cannot start."""
         self.state = BrokerState.STARTING
         self.metrics.gauge(BROKER_STATE, lambda: self.state.value)
+        register_linux_io_metrics(self.metrics)
         self._start_metrics_server()
         scheduler = KafkaScheduler(self._config.broker.background_threads, self._time)
         self._on_shutdown("scheduler", scheduler.shutdown)
@@ -200,7 +202,7 @@ class KafkaServer:
         self._on_shutdown("request processing", socket_server.stop_processing_requests)
         socket_server.enable_request_processing()
         controller.startup()
-        self._await_first_metadata()
+        self._await_metadata(zk_client, metadata_cache)
         self.state = BrokerState.RUNNING
         log.info("Broker %d is running", self.broker_id)
 
@@ -396,7 +398,7 @@ class KafkaServer:
                     replica_manager,
                     controller,
                     admin_manager,
-                    on_metadata_update=self._first_metadata.set,
+                    on_metadata_update=self._on_metadata_update,
                 ),
             )
             return KafkaApis(
@@ -436,10 +438,23 @@ class KafkaServer:
         )
         self._on_shutdown("control-plane request handler", control_pool.shutdown)
 
-    def _await_first_metadata(self) -> None:
-        """A client that connects at once should find at least this broker."""
-        if not self._first_metadata.wait(_FIRST_METADATA_TIMEOUT_S):
-            log.warning("No controller has told this broker of the cluster yet")
+    def _on_metadata_update(self) -> None:
+        with self._metadata_changed:
+            self._metadata_changed.notify_all()
+
+    def _await_metadata(self, zk_client: KafkaZkClient, metadata_cache: MetadataCache) -> None:
+        """A client that connects at once should find this broker and every topic there was."""
+        topics = zk_client.get_all_topics_in_cluster() - set(zk_client.get_topic_deletions())
+        with self._metadata_changed:
+            complete = self._metadata_changed.wait_for(
+                lambda: (
+                    metadata_cache.has_alive_broker(self.broker_id)
+                    and topics <= metadata_cache.all_topics()
+                ),
+                _FIRST_METADATA_TIMEOUT_S,
+            )
+        if not complete:
+            log.warning("The controller has not told this broker of all topics yet")
 
 
 def open_metadata_store(config: KafkaConfig, time: Time) -> MetadataStore:

@@ -104,6 +104,9 @@ class OffsetsHandler:
                 log.debug("The offset of %s could not be found: %s", partition, e)
                 error = Errors.for_exception(e)
                 if error is Errors.OFFSET_NOT_AVAILABLE and version < 5:
+                    # Not known to older clients; this makes them ask again.
+                    error = Errors.LEADER_NOT_AVAILABLE
+                if error is Errors.OFFSET_NOT_AVAILABLE and version < 5:
                     error = Errors.LEADER_NOT_AVAILABLE
         return ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=partition.partition, error_code=error.code

@@ -7,6 +7,7 @@ from kafkapy.common.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from kafkapy.common.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from kafkapy.coordinator.transaction.producer_id_manager import ProducerIdManager
 from kafkapy.network.request_channel import Request, RequestChannel
 
@@ -28,6 +29,8 @@ class ProducerIdsHandler:
         if body.transactional_id is not None:
             # There is no transaction coordinator; a retriable error would keep the client waiting.
             response = InitProducerIdResponse(error_code=Errors.UNSUPPORTED_VERSION.code)
+        elif (body.producer_id == NO_PRODUCER_ID) != (body.producer_epoch == NO_PRODUCER_EPOCH):
+            response = InitProducerIdResponse(error_code=Errors.INVALID_REQUEST.code)
         else:
             response = InitProducerIdResponse(
                 producer_id=self._producer_id_manager.generate_producer_id(), producer_epoch=0

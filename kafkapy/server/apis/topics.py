@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from uuid import UUID
 
-from kafkapy.common.errors import Errors
+from kafkapy.common.errors import Errors, InvalidRequestError
 from kafkapy.common.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -87,6 +87,9 @@ class TopicsHandler:
 
     def handle_delete_topics(self, request: Request) -> None:
         body = request.body_as(DeleteTopicsRequest)
+        for topic in body.topics:
+            if topic.name is not None and topic.topic_id != ZERO_UUID:
+                raise InvalidRequestError(f"Topic {topic.name} is given by name and by id")
         ids_to_names = self._metadata_cache.topic_ids_to_names()
         by_name = [*body.topic_names, *(t.name for t in body.topics if t.name is not None)]
         by_id = [topic.topic_id for topic in body.topics if topic.name is None]
