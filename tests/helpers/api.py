@@ -14,6 +14,7 @@ from kafkapy.common.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkapy.common.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.common.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.common.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.common.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.common.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -21,7 +22,8 @@ from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.record import Record
 from kafkapy.common.record.record_batch import MutableRecordBatch
 from kafkapy.common.types import ZERO_UUID
-from tests.helpers.broker import Client
+from tests.helpers.broker import BROKER_ID, Client
+from tests.helpers.waiting import wait_until
 
 LATEST = -1
 EARLIEST = -2
@@ -81,6 +83,26 @@ def creatable(
     )
 
 
+def recreate_topic(client: Client, name: str) -> None:
+    """Deletes a topic and creates another of the same name.
+
+    The answer to DeleteTopics comes when the topic has left the metadata of this broker; until it
+    has left the metadata store as well, its name is taken.
+    """
+    delete_topic(client, name)
+    exists = Errors.TOPIC_ALREADY_EXISTS.code
+
+    def created() -> bool:
+        response = client.request(
+            CreateTopicsRequest(topics=[creatable(name)], timeout_ms=15_000)
+        )
+        error = response.topics[0].error_code
+        assert error in (Errors.NONE.code, exists)
+        return error != exists
+
+    wait_until(created)
+
+
 def delete_topic(client: Client, name: str) -> None:
     response = client.request(
         DeleteTopicsRequest(
@@ -104,6 +126,32 @@ def topic_metadata(client: Client, name: str) -> MetadataResponse.MetadataRespon
 
 def topic_id(client: Client, name: str) -> UUID:
     return topic_metadata(client, name).topic_id
+
+
+def bump_leader_epoch(client: Client, topic: str, epoch: int, *, partition: int = 0) -> None:
+    """Makes the broker leader again under a later epoch, as the controller would."""
+    state = LeaderAndIsrRequest.LeaderAndIsrPartitionState(
+        partition_index=partition,
+        controller_epoch=1,
+        leader=BROKER_ID,
+        leader_epoch=epoch,
+        isr=[BROKER_ID],
+        partition_epoch=epoch,
+        replicas=[BROKER_ID],
+    )
+    response = client.request(
+        LeaderAndIsrRequest(
+            controller_id=BROKER_ID,
+            controller_epoch=1,
+            type=1,
+            topic_states=[
+                LeaderAndIsrRequest.LeaderAndIsrTopicState(
+                    topic_name=topic, topic_id=topic_id(client, topic), partition_states=[state]
+                )
+            ],
+        )
+    )
+    assert response.topics[0].partition_errors[0].error_code == Errors.NONE.code, response
 
 
 def produce_request(

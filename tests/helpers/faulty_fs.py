@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import random
 import threading
@@ -137,6 +138,12 @@ class FaultyFileSystem(OsFileSystem):
             for known in list(self._durable):
                 if known.startswith(path + "/"):
                     self._forget(known)
+
+    def flush_mapping(self, mapping: mmap.mmap, path: str) -> None:
+        self.check("fsync", path)
+        super().flush_mapping(mapping, path)
+        if os.path.exists(path):
+            self.synced(path)
 
     def fsync_dir(self, path: str) -> None:
         self.check("fsync_dir", path)

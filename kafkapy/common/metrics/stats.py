@@ -7,6 +7,7 @@ nobody takes a lock: reading adds the cells up.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import get_ident
 
@@ -110,12 +111,23 @@ class HistogramInstrument:
         self._cells: dict[int, _HistogramCell] = {}
 
     def update(self, value: float) -> None:
-        cell = self._cells.get(get_ident())
-        if cell is None:
-            cell = self._cells.setdefault(get_ident(), _HistogramCell())
+        cell = self._cell()
         cell.count += 1
         cell.total += value
         cell.samples.append(value)
+
+    def update_all(self, values: Sequence[float]) -> None:
+        """Many values at once, for little more than the price of one."""
+        cell = self._cell()
+        cell.count += len(values)
+        cell.total += sum(values)
+        cell.samples.extend(values)
+
+    def _cell(self) -> _HistogramCell:
+        cell = self._cells.get(get_ident())
+        if cell is None:
+            cell = self._cells[get_ident()] = _HistogramCell()
+        return cell
 
     def snapshot(self) -> HistogramSnapshot:
         cells = list(self._cells.values())

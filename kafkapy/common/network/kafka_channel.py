@@ -126,8 +126,8 @@ class KafkaChannel:
 
     @property
     def is_being_handled(self) -> bool:
-        """Its request is with a handler, or it is throttled: the next move is ours."""
-        return self.is_muted and self.pending_send is None
+        """Its request is with a handler or waits for memory, or it is throttled: not its turn."""
+        return (self.is_muted and self.pending_send is None) or self.receive.is_waiting_for_memory
 
     @property
     def is_request_in_flight(self) -> bool:

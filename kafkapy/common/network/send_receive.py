@@ -156,10 +156,15 @@ class NetworkReceive:
             return frame
         if len(ahead) > SIZE_BYTES:
             self._size = size
-            self._body = ahead[SIZE_BYTES:]
-            self._filled = len(self._body)
+            self._filled = len(ahead) - SIZE_BYTES
+            self._body = bytearray(self._allocation())
+            self._body[: self._filled] = memoryview(ahead)[SIZE_BYTES:]
             self._ahead = bytearray()
         return None
+
+    def _allocation(self) -> int:
+        """What the bytes that have come entitle the frame to."""
+        return min(self._size, max(_FIRST_ALLOCATION_BYTES, _GROWTH * self._filled))
 
     def _reserve(self, size: int) -> bool:
         if self._memory_pool is not None and not self._reserved and size > 0:
@@ -175,8 +180,7 @@ class NetworkReceive:
         body = self._body
         while True:
             if self._filled == len(body):
-                allocated = min(self._size, max(_FIRST_ALLOCATION_BYTES, _GROWTH * self._filled))
-                body += bytes(allocated - self._filled)
+                body += bytes(self._allocation() - self._filled)
             wanted = len(body) - self._filled
             try:
                 # The view must be gone before the buffer can grow.
