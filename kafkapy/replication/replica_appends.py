@@ -10,7 +10,6 @@ from kafkapy.common.errors import (
     ApiError,
     CorruptRecordError,
     Errors,
-    InvalidProducerEpochError,
     KafkaStorageError,
     NotLeaderOrFollowerError,
     RecordBatchTooLargeError,
@@ -177,10 +176,11 @@ class ReplicaAppends:
     def _on_failure(self, topic_partition: TopicPartition, error: Exception) -> int:
         """Count and log what should not have happened; the log's start for the answer."""
         self._broker_topic_stats.mark_failed_produce(topic_partition.topic)
-        # A fenced producer is the transactions' normal course.
-        level = logging.INFO if isinstance(error, InvalidProducerEpochError) else logging.ERROR
-        trace = None if isinstance(error, ApiError) else error
-        logger.log(level, "Append to %s failed: %s", topic_partition, error, exc_info=trace)
+        if isinstance(error, ApiError):
+            # The client's mistake, which it is told of: nothing to alarm the broker's owner.
+            logger.info("Append to %s is refused: %s", topic_partition, error)
+        else:
+            logger.error("Append to %s failed", topic_partition, exc_info=error)
         partition = self._partitions.get(topic_partition)
         log = partition.log if partition is not None else None
         return log.log_start_offset if log is not None else INVALID_OFFSET

@@ -139,6 +139,7 @@ class AdminManager:
                     f"Topic {topic.name}: give either an assignment of replicas or the numbers of "
                     "partitions and replicas, not both"
                 )
+            self._require_brokers(topic)
             return {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
         num_partitions = (
             self._default_num_partitions
@@ -151,6 +152,17 @@ class AdminManager:
             else topic.replication_factor
         )
         return self._admin_zk_client.assign_replicas(num_partitions, replication_factor)
+
+    def _require_brokers(self, topic: CreateTopicsRequest.CreatableTopic) -> None:
+        """A partition without a replica that lives could never be led."""
+        alive = {broker.id for broker in self._metadata_cache.get_alive_brokers()}
+        for assignment in topic.assignments:
+            unknown = set(assignment.broker_ids) - alive
+            if unknown or not assignment.broker_ids:
+                raise InvalidReplicaAssignmentError(
+                    f"Partition {assignment.partition_index} of topic {topic.name} is assigned to "
+                    + (f"unknown brokers {sorted(unknown)}" if unknown else "no broker")
+                )
 
     def delete_topics(self, topics: set[str], *, timeout_ms: int, callback: Callback) -> None:
         results = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from kafkapy.common.config_def import ConfigKey, ConfigType, config_keys
 from kafkapy.common.errors import (
@@ -135,7 +136,7 @@ class ConfigAdminManager:
                 ConfigEntry(
                     key,
                     broker_key.name,
-                    key.format(current.value_of(broker_key)),
+                    _format(key, current.value_of(broker_key)),
                     chain[0].source if chain else ConfigSource.DEFAULT_CONFIG,
                     read_only=not self._dynamic_config.is_dynamic(broker_key.name),
                     synonyms=(*chain, _default(key, broker_key.name)),
@@ -258,7 +259,12 @@ def _keys_by_name(resource_type: ResourceType) -> dict[str, ConfigKey]:
 
 
 def _default(key: ConfigKey, name: str) -> ConfigValue:
-    return ConfigValue(name, key.format(key.default), ConfigSource.DEFAULT_CONFIG)
+    return ConfigValue(name, _format(key, key.default), ConfigSource.DEFAULT_CONFIG)
+
+
+def _format(key: ConfigKey, value: Any) -> str | None:
+    """What is not set has no value, rather than an empty one."""
+    return None if value is None else key.format(value)
 
 
 def _apply(

@@ -37,7 +37,7 @@ class ConfigValue:
     """One property as one source sets it."""
 
     name: str
-    value: str
+    value: str | None
     source: ConfigSource
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import random
-import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkapy.common.errors import InvalidConfigurationError, KafkaError
+from kafkapy.common.errors import InvalidConfigurationError, KafkaError, KafkaStorageError
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Gauge
 from kafkapy.common.types import random_topic_id, uuid_to_base64
@@ -179,7 +178,7 @@ class KafkaServer:
             broker_topic_stats=broker_topic_stats,
             metrics=self.metrics,
             inter_broker_listener_name=self._config.inter_broker_listener_name,
-            on_log_dir_failure=lambda _: zk_client.propagate_log_dir_event(self.broker_id),
+            on_log_dir_failure=lambda log_dir: self._report_failed_log_dir(zk_client, log_dir),
             on_all_log_dirs_failed=lambda: self._on_fatal_error(
                 "All directories of log.dirs have failed"
             ),
@@ -267,6 +266,13 @@ class KafkaServer:
             checkpoint = BrokerMetadataCheckpoint(log_dir, self._file_system)
             if checkpoint.read() != metadata:
                 checkpoint.write(metadata)
+
+    def _report_failed_log_dir(self, zk_client: KafkaZkClient, log_dir: str) -> None:
+        try:
+            zk_client.propagate_log_dir_event(self.broker_id)
+        except KafkaError as e:
+            # The embedded store may be in that very directory; the others go on all the same.
+            log.error("The controller could not be told that %s has failed: %s", log_dir, e)
 
     def _open_socket_server(self) -> SocketServer:
         config = self._config
@@ -463,8 +469,8 @@ def open_metadata_store(config: KafkaConfig, time: Time) -> MetadataStore:
         path = Path(config.log_manager.log_dirs[0]) / EMBEDDED_STORE_FILE
         try:
             return EmbeddedStore(path, time)
-        except (OSError, sqlite3.Error) as e:
-            raise KafkaError(f"log.dirs: the metadata store {path} cannot be opened: {e}") from e
+        except (OSError, KafkaStorageError) as e:
+            raise KafkaError(f"log.dirs: the metadata store cannot be used: {e}") from e
     from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
     return ZooKeeperClient(

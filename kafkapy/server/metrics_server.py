@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _REQUEST_TIMEOUT_S = 10
+_PAUSE_AFTER_ERROR_S = 1
 
 
 class MetricsServer:
@@ -42,6 +43,7 @@ class MetricsServer:
             ) from e
         self.host = host
         self.port: int = self._socket.getsockname()[1]
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics-server", daemon=True)
         # only touched by the server thread
         self._exposition: _Exposition | None = None
@@ -50,6 +52,7 @@ class MetricsServer:
         self._thread.start()
 
     def close(self) -> None:
+        self._closed.set()
         try:
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread out of accept
         except OSError as e:
@@ -59,11 +62,14 @@ class MetricsServer:
             self._thread.join()
 
     def _run(self) -> None:
-        while True:
+        while not self._closed.is_set():
             try:
                 connection, _ = self._socket.accept()
-            except OSError:
-                return  # closed
+            except OSError as e:
+                # Unless that is the end: out of descriptors, perhaps, which will pass.
+                if not self._closed.wait(_PAUSE_AFTER_ERROR_S):
+                    log.warning("Cannot accept a scrape: %s", e)
+                continue
             with connection:
                 try:
                     connection.settimeout(_REQUEST_TIMEOUT_S)

@@ -94,7 +94,13 @@ class KafkaRequestHandler:
             if isinstance(request, Request):
                 self._handle(request)
             elif isinstance(request, ShutdownRequest):
+                self._maybe_pass_on_shutdown()
                 return
+
+    def _maybe_pass_on_shutdown(self) -> None:
+        # There is one for each handler that was not stopped: a stopped one took another's.
+        if self._is_stopped:
+            self._request_channel.send_shutdown_request()
 
     def _handle(self, request: Request) -> None:
         request.request_dequeue_time_ns = self._time.nanoseconds()
@@ -139,6 +145,7 @@ class KafkaRequestHandlerPool:
         self._lock = threading.Lock()
         # guarded by self._lock
         self._handlers: list[KafkaRequestHandler] = []
+        self._ending: list[KafkaRequestHandler] = []  # stopped, but perhaps still waiting
         self._next_id = 0
         self.resize(num_threads)
 
@@ -158,8 +165,10 @@ class KafkaRequestHandlerPool:
             while len(self._handlers) < num_threads:
                 self._handlers.append(self._new_handler_locked())
                 self._handlers[-1].start()
+            self._ending = [handler for handler in self._ending if handler.is_alive]
             while len(self._handlers) > num_threads:
-                self._handlers.pop().stop()
+                self._ending.append(self._handlers.pop())
+                self._ending[-1].stop()
             # Afresh, because the average is over another number of threads now.
             handlers = tuple(self._handlers)
             ratio = IdleRatio(self._time, lambda: _average_idle_ns(handlers))
@@ -169,9 +178,10 @@ class KafkaRequestHandlerPool:
         """End all handlers after the requests that are queued already."""
         with self._lock:
             handlers, self._handlers = self._handlers, []
+            ending, self._ending = self._ending, []
         for handler in handlers:
             handler.initiate_shutdown()
-        for handler in handlers:
+        for handler in handlers + ending:
             handler.await_shutdown()
         self._metrics.remove(self._idle_gauge)
 

@@ -8,3 +8,9 @@ def java_string_hash(text: str) -> int:
     for i in range(0, len(encoded), 2):
         value = (31 * value + (encoded[i] << 8 | encoded[i + 1])) & 0xFFFFFFFF
     return value - (1 << 32) if value & 0x80000000 else value
+
+
+def java_partition_for(key: str, num_partitions: int) -> int:
+    """The partition Kafka gives to a key: the hash without its sign; the least int counts as 0."""
+    value = java_string_hash(key)
+    return 0 if value == -(1 << 31) else abs(value) % num_partitions

@@ -93,9 +93,7 @@ def recreate_topic(client: Client, name: str) -> None:
     exists = Errors.TOPIC_ALREADY_EXISTS.code
 
     def created() -> bool:
-        response = client.request(
-            CreateTopicsRequest(topics=[creatable(name)], timeout_ms=15_000)
-        )
+        response = client.request(CreateTopicsRequest(topics=[creatable(name)], timeout_ms=15_000))
         error = response.topics[0].error_code
         assert error in (Errors.NONE.code, exists)
         return error != exists
@@ -237,9 +235,7 @@ def fetch_request(
     min_bytes: int = 1,
     **fields: Any,
 ) -> FetchRequest:
-    return FetchRequest(
-        topics=list(topics), max_wait_ms=max_wait_ms, min_bytes=min_bytes, **fields
-    )
+    return FetchRequest(topics=list(topics), max_wait_ms=max_wait_ms, min_bytes=min_bytes, **fields)
 
 
 def fetch(

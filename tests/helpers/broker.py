@@ -93,9 +93,7 @@ class Broker:
 
 
 @contextmanager
-def running_broker(
-    log_dir: Path, properties: Mapping[str, str] | None = None
-) -> Iterator[Broker]:
+def running_broker(log_dir: Path, properties: Mapping[str, str] | None = None) -> Iterator[Broker]:
     """A started broker that is stopped at the end, after which none of its threads is left."""
     before = set(threading.enumerate())
     broker = Broker(log_dir, properties)

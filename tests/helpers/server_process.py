@@ -93,6 +93,15 @@ class ServerProcess:
     def reset_peak_memory(self) -> None:
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
+    def open_sockets(self) -> int:
+        links = 0
+        for descriptor in Path(f"/proc/{self.pid}/fd").iterdir():
+            try:
+                links += os.readlink(descriptor).startswith("socket:")
+            except FileNotFoundError:
+                continue
+        return links
+
     def stop(self, signal_number: int = signal.SIGTERM) -> int:
         """Asks for a clean shutdown; the exit code."""
         if self.process.poll() is None:

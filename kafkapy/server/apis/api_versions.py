@@ -23,7 +23,7 @@ class ApiVersionsHandler:
         self._api_version_manager = api_version_manager
 
     def handle(self, request: Request) -> None:
-        if request.body is None:
+        if request.is_unsupported_api_versions:
             # A client newer than this broker: told so in v0, which every client can read, with
             # the range of this API alone so that it may try again.
             self._request_channel.send_response(

@@ -14,7 +14,7 @@ from kafkapy.metadata.broker import NO_NODE, Node
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
-from kafkapy.utils.java_hash import java_string_hash
+from kafkapy.utils.java_hash import java_partition_for
 
 _FIRST_VERSION_WITH_SEVERAL_KEYS = 4
 
@@ -85,7 +85,7 @@ class CoordinatorsHandler:
         if partitions is None:
             self._auto_topic_creation.create_topics([CONSUMER_OFFSETS_TOPIC])
             return None
-        partition = abs(java_string_hash(group_id)) % partitions
+        partition = java_partition_for(group_id, partitions)
         node = self._metadata_cache.get_partition_leader_endpoint(
             CONSUMER_OFFSETS_TOPIC, partition, listener
         )

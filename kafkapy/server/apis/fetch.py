@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from kafkapy.common.compression import CompressionType
-from kafkapy.common.errors import Errors, KafkaError, UnsupportedCompressionTypeError
+from kafkapy.common.errors import (
+    Errors,
+    KafkaError,
+    UnsupportedCompressionTypeError,
+    UnsupportedVersionError,
+)
 from kafkapy.common.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.common.record.down_conversion import down_convert
 from kafkapy.common.record.file_records import FileRecords
@@ -18,6 +23,7 @@ from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.replication.fetch_partition_result import FetchPartitionResult
 from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.server.apis.leader_hints import LeaderHints
 from kafkapy.server.fetch_session import (
     FetchContext,
     FetchManager,
@@ -38,6 +44,8 @@ _LAST_VERSION_WITH_MAGIC_V0 = 1
 _LAST_VERSION_WITH_MAGIC_V1 = 3
 # Only from here on may a consumer be sent to, or served by, a follower.
 _FIRST_VERSION_WITH_RACKS = 11
+_FIRST_VERSION_WITH_LEADERS = 16
+_WRONG_LEADER = (Errors.NOT_LEADER_OR_FOLLOWER.code, Errors.FENCED_LEADER_EPOCH.code)
 _READ_COMMITTED = 1
 _CONSUMER_REPLICA_ID = -1
 
@@ -148,7 +156,7 @@ class FetchHandler:
             for key, result in results
         ]
         response = context.response(answers + erroneous)
-        if version >= 16:
+        if version >= _FIRST_VERSION_WITH_LEADERS:
             self._add_leaders(request, response)
         for topic in response.responses:
             for data in topic.partitions:
@@ -213,40 +221,27 @@ class FetchHandler:
         config = self._replica_manager.get_log_config(partition)
         if config is not None and config.compression_type == CompressionType.ZSTD.name.lower():
             raise UnsupportedCompressionTypeError(f"{partition} is zstd; Fetch v10 can carry it")
-        if version > _LAST_VERSION_WITH_MAGIC_V1:
+        if version > _LAST_VERSION_WITH_MAGIC_V1 or not records.size_in_bytes:
             return records
+        if config is not None and not config.message_downconversion_enable:
+            raise UnsupportedVersionError(f"Records of {partition} are not converted down")
         magic = MAGIC_VALUE_V0 if version <= _LAST_VERSION_WITH_MAGIC_V0 else MAGIC_VALUE_V1
         converted = down_convert(records, magic, fetch_offset)
         self._broker_topic_stats.mark_fetch_conversion(partition.topic)
         return converted
 
     def _add_leaders(self, request: Request, response: FetchResponse) -> None:
-        """Tells a client that asked the wrong broker which one to ask (KIP-951)."""
-        wrong_leader = (Errors.NOT_LEADER_OR_FOLLOWER.code, Errors.FENCED_LEADER_EPOCH.code)
+        hints = LeaderHints(self._metadata_cache, request.context.listener_name)
         for topic in response.responses:
             for data in topic.partitions:
-                if data.error_code not in wrong_leader:
+                if data.error_code not in _WRONG_LEADER:
                     continue
-                leader = self._metadata_cache.get_current_leader(
-                    TopicPartition(topic.topic, data.partition_index),
-                    request.context.listener_name,
-                )
-                if leader is None:
-                    continue
-                data.current_leader = FetchResponse.LeaderIdAndEpoch(
-                    leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
-                )
-                if leader.node is not None and all(
-                    node.node_id != leader.leader_id for node in response.node_endpoints
-                ):
-                    response.node_endpoints.append(
-                        FetchResponse.NodeEndpoint(
-                            node_id=leader.node.id,
-                            host=leader.node.host,
-                            port=leader.node.port,
-                            rack=leader.node.rack,
-                        )
+                leader = hints.leader_of(TopicPartition(topic.topic, data.partition_index))
+                if leader is not None:
+                    data.current_leader = FetchResponse.LeaderIdAndEpoch(
+                        leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
                     )
+        hints.add_nodes_to(response)
 
 
 def _fetch_data(fetch: FetchRequest, topic_names: Mapping[UUID, str]) -> FetchData:

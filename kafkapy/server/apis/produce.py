@@ -13,6 +13,7 @@ from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.replication.partition_response import PartitionResponse
 from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.server.apis.leader_hints import LeaderHints
 from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.log_validator import validate_produce_records
 
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 # Only this client may write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
+_FIRST_VERSION_WITH_LEADERS = 10
 
 
 class ProduceHandler:
@@ -95,8 +97,8 @@ class ProduceHandler:
                 self._request_channel.send_no_op_response(request)
             return
         response = ProduceResponse(responses=self._by_topic(results))
-        if request.header.api_version >= 10:
-            self._add_leaders(request, results, response)
+        if request.header.api_version >= _FIRST_VERSION_WITH_LEADERS:
+            self._add_leaders(request, response)
         self._request_channel.send_response(request, response)
 
     @staticmethod
@@ -129,36 +131,18 @@ class ProduceHandler:
             )
         return list(topics.values())
 
-    def _add_leaders(
-        self,
-        request: Request,
-        results: dict[TopicPartition, PartitionResponse],
-        response: ProduceResponse,
-    ) -> None:
-        """Tells a client that asked the wrong broker which one to ask (KIP-951)."""
+    def _add_leaders(self, request: Request, response: ProduceResponse) -> None:
+        hints = LeaderHints(self._metadata_cache, request.context.listener_name)
         for topic in response.responses:
             for answer in topic.partition_responses:
                 if answer.error_code != Errors.NOT_LEADER_OR_FOLLOWER.code:
                     continue
-                leader = self._metadata_cache.get_current_leader(
-                    TopicPartition(topic.name, answer.index), request.context.listener_name
-                )
-                if leader is None:
-                    continue
-                answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
-                    leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
-                )
-                if leader.node is not None and all(
-                    node.node_id != leader.leader_id for node in response.node_endpoints
-                ):
-                    response.node_endpoints.append(
-                        ProduceResponse.NodeEndpoint(
-                            node_id=leader.node.id,
-                            host=leader.node.host,
-                            port=leader.node.port,
-                            rack=leader.node.rack,
-                        )
+                leader = hints.leader_of(TopicPartition(topic.name, answer.index))
+                if leader is not None:
+                    answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                        leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
                     )
+        hints.add_nodes_to(response)
 
 
 def _validated(version: int, data: RecordsData | None) -> MemoryRecords:

@@ -1,6 +1,6 @@
 import pytest
 
-from kafkapy.utils.java_hash import java_string_hash
+from kafkapy.utils.java_hash import java_partition_for, java_string_hash
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,11 @@ from kafkapy.utils.java_hash import java_string_hash
 )
 def test_hash_is_that_of_java(text: str, expected: int) -> None:
     assert java_string_hash(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("", 0), ("a", 97 % 50), ("my-group", 12), ("polygenelubricants", 0)],
+)
+def test_a_key_belongs_to_the_partition_that_kafka_gives_it(key: str, expected: int) -> None:
+    assert java_partition_for(key, 50) == expected
