@@ -15,12 +15,17 @@ class ApiVersionManager:
 
     def __init__(self, enabled: Iterable[ApiKeys]) -> None:
         self._enabled = frozenset(enabled)
+        # Made once: clients ask for it whenever they connect.
+        self._response = ApiVersionsResponse(
+            api_keys=[_version(key) for key in sorted(self._enabled)]
+        )
 
     def is_api_enabled(self, api_key: ApiKeys, version: int) -> bool:
         return api_key in self._enabled and api_key.min_version <= version <= api_key.max_version
 
     def api_versions_response(self) -> ApiVersionsResponse:
-        return ApiVersionsResponse(api_keys=[_version(key) for key in sorted(self._enabled)])
+        """Shared by all who ask: not to be changed."""
+        return self._response
 
     def unsupported_version_response(self) -> ApiVersionsResponse:
         return ApiVersionsResponse(
