@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+from kafkapy.common.errors import KafkaError
+
 log = logging.getLogger(__name__)
 
 PID_FILE = "kafkapy-server.pid"
@@ -22,7 +24,10 @@ class PidFile:
         self._path = log_dir / PID_FILE
 
     def __enter__(self) -> PidFile:
-        self._path.write_text(f"{os.getpid()}\n")
+        try:
+            self._path.write_text(f"{os.getpid()}\n")
+        except OSError as e:
+            raise KafkaError(f"log.dirs: {self._path} cannot be written: {e.strerror}") from e
         return self
 
     def __exit__(

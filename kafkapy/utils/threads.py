@@ -12,7 +12,8 @@ class ShutdownableThread(ABC):
     """A named daemon thread that repeats `do_work` until shut down. Thread-safe.
 
     An exception out of `do_work` ends the thread: it is logged and handed to `on_failure`, where
-    the owner decides whether to restart it or stop the broker.
+    the owner decides whether to restart it or stop the broker; without one it is for the process to
+    decide, by threading.excepthook.
 
     Ports: org.apache.kafka.server.util.ShutdownableThread
     """
@@ -79,9 +80,10 @@ class ShutdownableThread(ABC):
             self._shutdown_complete.set()
             if self._shutdown_initiated.is_set():
                 logger.debug("Thread %s ended while shutting down", self.name, exc_info=True)
-            else:
+            elif self._on_failure is not None:
                 logger.exception("Thread %s failed", self.name)
-                if self._on_failure is not None:
-                    self._on_failure(error)
+                self._on_failure(error)
+            else:
+                raise  # to threading.excepthook
         finally:
             self._shutdown_complete.set()

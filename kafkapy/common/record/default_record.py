@@ -25,6 +25,10 @@ from kafkapy.utils.varint import (
 )
 
 _MAX_VARINT_BYTES = 5
+# Attributes, timestamp delta, offset delta and key length at their longest.
+_MAX_RECORD_PREFIX_BYTES = 1 + 10 + 5 + 5
+# A longer record is walked without ever being held whole: few bytes can decompress to very many.
+_LARGE_RECORD_BYTES = 1024 * 1024
 
 
 class RecordWalk(NamedTuple):
@@ -127,6 +131,17 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
                     length, position = read_varint(data, position)
             record_end = position + length
             if record_end > end:
+                if length > _LARGE_RECORD_BYTES:
+                    delta, offset_delta, has_key = _walk_large_record(source, position, length)
+                    max_delta = max(max_delta, delta)
+                    min_delta = min(min_delta, delta)
+                    contiguous = contiguous and offset_delta << 1 == expected
+                    all_have_keys = all_have_keys and has_key
+                    data = source.data
+                    position = 0
+                    end = len(data)
+                    expected += 2
+                    continue
                 data = source.refill(position, length)
                 position = 0
                 record_end = length
@@ -204,6 +219,35 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
         raise InvalidRecordError("record has an invalid structure") from error
     _ensure_none_remaining(source, position)
     return RecordWalk(min_delta, max_delta, all_have_keys, contiguous)
+
+
+def _walk_large_record(source: RecordInput, position: int, length: int) -> tuple[int, int, bool]:
+    """Timestamp delta, offset delta and whether it has a key; source goes on behind the record."""
+    record_end = source.bytes_read - len(source.data) + position + length
+    data = source.refill(position, _MAX_RECORD_PREFIX_BYTES)
+    timestamp_delta, position = read_varlong(data, 1)
+    offset_delta, position = read_varint(data, position)
+    key_size, position = read_varint(data, position)
+    source.skip(position, max(key_size, 0))
+    _skip_sized(source)
+    data = source.refill(0, _MAX_VARINT_BYTES)
+    remaining = record_end - (source.bytes_read - len(data))
+    count, position = _read_header_count(data, 0, remaining)
+    source.skip(position, 0)
+    for _ in range(count):
+        if _skip_sized(source) < 0:
+            raise InvalidRecordError("record header has no key")
+        _skip_sized(source)
+    if source.bytes_read - len(source.data) != record_end:
+        raise InvalidRecordError(f"record of {length} bytes does not end where it says")
+    return timestamp_delta, offset_delta, key_size >= 0
+
+
+def _skip_sized(source: RecordInput) -> int:
+    """Skips bytes behind their size; the size, which is negative for null."""
+    size, position = read_varint(source.refill(0, _MAX_VARINT_BYTES), 0)
+    source.skip(position, max(size, 0))
+    return size
 
 
 def write_record(

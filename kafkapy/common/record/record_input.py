@@ -35,3 +35,19 @@ class RecordInput:
             self.bytes_read += len(piece)
         self.data = rest if len(parts) == 1 else b"".join(parts)
         return self.data
+
+    def skip(self, position: int, count: int) -> bytes:
+        """Drops what is before position and `count` bytes more, holding one piece at a time.
+
+        Raises ValueError when the input ends first.
+        """
+        dropped = position + count
+        while dropped > len(self.data):
+            dropped -= len(self.data)
+            piece = next(self._pieces, None)
+            if piece is None:
+                raise ValueError("the input ends too early")
+            self.data = piece
+            self.bytes_read += len(piece)
+        self.data = self.data[dropped:]
+        return self.data
