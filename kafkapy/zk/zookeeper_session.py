@@ -161,6 +161,8 @@ class ZooKeeperSession:
         while not answer.wait(_STOP_CHECK_SECONDS):
             if self._stopped:
                 return Response(request.path, StoreCode.SESSION_EXPIRED)
+            if not self.connected and self._withdraw(answer):
+                return Response(request.path, StoreCode.CONNECTION_LOSS)
         try:
             response = _response(request, answer.get())
         except KazooException as e:
@@ -168,6 +170,22 @@ class ZooKeeperSession:
         if watched:
             self._watches.record(request, response)
         return response
+
+    def _withdraw(self, answer: Any) -> bool:
+        """Take back what was asked just after the connection had been lost.
+
+        Kazoo fails what it had queued when a connection goes, and keeps what comes later until
+        there is another one: by then its caller, told of the loss, has long asked again.
+        """
+        queue = self._kazoo._queue
+        for queued in tuple(queue):
+            if queued[1] is answer:
+                try:
+                    queue.remove(queued)
+                except ValueError:
+                    return False  # it is being sent after all
+                return True
+        return False
 
     # Called by kazoo's threads
 
