@@ -25,7 +25,7 @@ from kafkapy.zk.metadata_store import (
 )
 from kafkapy.zk.zookeeper_watches import ZooKeeperWatches
 
-_STOP_CHECK_SECONDS = 1.0
+_STOP_CHECK_SECONDS = 0.2
 _EVENT_TYPES = {
     "CREATED": EventType.NODE_CREATED,
     "DELETED": EventType.NODE_DELETED,

@@ -31,7 +31,7 @@ class ZooKeeperServer:
         config = directory / "zoo.cfg"
         config.write_text(
             f"tickTime=200\ndataDir={directory / 'data'}\nclientPort={self.port}\n"
-            "clientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\n"
+            "clientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\nmaxSessionTimeout=60000\n"
         )
         self._log = (directory / "zookeeper.log").open("wb")
         self._process = subprocess.Popen(

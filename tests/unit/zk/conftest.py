@@ -44,7 +44,7 @@ def open_session(
 
     def open_zookeeper() -> MetadataStore:
         server: ZooKeeperServer = request.getfixturevalue("zookeeper")
-        return ZooKeeperClient(f"127.0.0.1:{server.port}{chroot}", session_timeout_ms=2_000)
+        return ZooKeeperClient(f"127.0.0.1:{server.port}{chroot}", session_timeout_ms=30_000)
 
     chroot = f"/test/{next(_chroots)}"
     opener = open_embedded if request.param == "embedded" else open_zookeeper

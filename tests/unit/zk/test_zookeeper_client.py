@@ -30,7 +30,10 @@ from tests.unit.zk.handlers import (
 from tests.unit.zk.tcp_proxy import TcpProxy
 
 _chroots = count()
-Connect = Callable[[int], ZooKeeperClient]
+Connect = Callable[[int, int], ZooKeeperClient]
+# Longer than any pause of a busy machine, so that only the tests about it see a session expire.
+_LASTING_MS = 30_000
+_EXPIRING_MS = 2_000
 
 
 @pytest.fixture
@@ -45,9 +48,11 @@ def connect(zookeeper: ZooKeeperServer) -> Iterator[Connect]:
     chroot = f"/client/{next(_chroots)}"
     opened: list[ZooKeeperClient] = []
 
-    def open_one(port: int) -> ZooKeeperClient:
+    def open_one(port: int, session_timeout_ms: int) -> ZooKeeperClient:
         client = ZooKeeperClient(
-            f"127.0.0.1:{port}{chroot}", session_timeout_ms=2_000, connection_timeout_ms=10_000
+            f"127.0.0.1:{port}{chroot}",
+            session_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=10_000,
         )
         opened.append(client)
         return client
@@ -60,12 +65,20 @@ def connect(zookeeper: ZooKeeperServer) -> Iterator[Connect]:
 @pytest.fixture
 def other(zookeeper: ZooKeeperServer, connect: Connect) -> ZooKeeperClient:
     """Connected directly, whatever happens to the proxy."""
-    return connect(zookeeper.port)
+    return connect(zookeeper.port, _LASTING_MS)
 
 
 @pytest.fixture
 def client(proxy: TcpProxy, connect: Connect) -> Iterator[ZooKeeperClient]:
-    client = connect(proxy.port)
+    client = connect(proxy.port, _LASTING_MS)
+    yield client
+    proxy.mend()
+    client.close()
+
+
+@pytest.fixture
+def expiring_client(proxy: TcpProxy, connect: Connect) -> Iterator[ZooKeeperClient]:
+    client = connect(proxy.port, _EXPIRING_MS)
     yield client
     proxy.mend()
     client.close()
@@ -146,42 +159,42 @@ def test_requests_without_connection_say_so_and_are_sent_again(
 
 
 def test_expired_session_is_replaced_between_the_callbacks(
-    client: ZooKeeperClient, other: ZooKeeperClient, proxy: TcpProxy
+    expiring_client: ZooKeeperClient, other: ZooKeeperClient, proxy: TcpProxy
 ) -> None:
     state = RecordingStateHandler()
-    client.register_state_change_handler(state)
+    expiring_client.register_state_change_handler(state)
     watcher = RecordingChangeHandler("/mine")
     other.register_znode_change_handler(watcher)
-    client.handle_requests([CreateRequest("/mine", b"", CreateMode.EPHEMERAL)])
+    expiring_client.handle_requests([CreateRequest("/mine", b"", CreateMode.EPHEMERAL)])
     assert other.handle_requests([ExistsRequest("/mine")])[0].ok
-    expired_session_id = client.session_id
+    expired_session_id = expiring_client.session_id
 
     proxy.cut()
     assert watcher.next() == "deleted"
     proxy.mend()
 
     assert [state.next(), state.next()] == ["before", "after"]
-    client.wait_until_connected()
-    assert client.session_id != expired_session_id
-    assert client.handle_requests([CreateRequest("/again")])[0].ok
+    expiring_client.wait_until_connected()
+    assert expiring_client.session_id != expired_session_id
+    assert expiring_client.handle_requests([CreateRequest("/again")])[0].ok
     assert state.pending == []
 
 
 def test_waiting_for_a_connection_ends_with_the_session(
-    client: ZooKeeperClient, other: ZooKeeperClient, proxy: TcpProxy
+    expiring_client: ZooKeeperClient, other: ZooKeeperClient, proxy: TcpProxy
 ) -> None:
     class Waiting(RecordingStateHandler):
         def before_initializing_session(self) -> None:
             with pytest.raises(SessionExpiredError):
-                client.wait_until_connected()
-            code = client.handle_requests([ExistsRequest("/a")])[0].result_code
+                expiring_client.wait_until_connected()
+            code = expiring_client.handle_requests([ExistsRequest("/a")])[0].result_code
             self.note(code.name)
 
     state = Waiting()
-    client.register_state_change_handler(state)
+    expiring_client.register_state_change_handler(state)
     gone = RecordingChangeHandler("/mine")
     other.register_znode_change_handler(gone)
-    client.handle_requests([CreateRequest("/mine", b"", CreateMode.EPHEMERAL)])
+    expiring_client.handle_requests([CreateRequest("/mine", b"", CreateMode.EPHEMERAL)])
     other.handle_requests([ExistsRequest("/mine")])
 
     proxy.cut()
