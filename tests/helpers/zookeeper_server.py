@@ -46,24 +46,29 @@ class ZooKeeperServer:
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-        self._await_listening()
+        self._await_serving()
 
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait()
         self._log.close()
 
-    def _await_listening(self) -> None:
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    self.stop()
-                    raise
-                time.sleep(0.05)
+    def _await_serving(self) -> None:
+        """It accepts connections, and leaves them without an answer, before it is ready."""
+        deadline = time.monotonic() + 60
+        while not self._is_serving():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise RuntimeError(f"ZooKeeper does not serve, see {self._log.name}")
+            time.sleep(0.05)
+
+    def _is_serving(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
+                probe.sendall(b"srvr")
+                return b"Mode:" in probe.recv(4096)
+        except OSError:
+            return False
 
 
 def _free_port() -> int:
