@@ -1,0 +1,78 @@
+"""Which partitions of __consumer_offsets are coordinated here."""
+
+from __future__ import annotations
+
+import threading
+
+from kafkapy.utils.java_hash import java_string_hash
+
+
+def partition_for(group_id: str, num_partitions: int) -> int:
+    """The partition of __consumer_offsets that holds a group."""
+    hash_code = java_string_hash(group_id)
+    # Java's smallest number has no positive counterpart; Kafka takes 0 for it.
+    return (0 if hash_code == -(1 << 31) else abs(hash_code)) % num_partitions
+
+
+class OffsetsPartitions:
+    """The partitions that are owned or being loaded, each with the epoch it was told. Thread-safe.
+
+    A partition is loaded for an epoch and given up for one; whoever comes with an older epoch than
+    the last is too late and is refused.
+
+    Ports: kafka.coordinator.group.GroupMetadataManager (its partitions)
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        # guarded by self.lock
+        self._loading: set[int] = set()
+        self._owned: set[int] = set()
+        self._epochs: dict[int, int] = {}
+
+    def is_owned(self, partition: int) -> bool:
+        with self.lock:
+            return partition in self._owned
+
+    def is_loading(self, partition: int) -> bool:
+        with self.lock:
+            return partition in self._loading
+
+    @property
+    def is_loading_any(self) -> bool:
+        with self.lock:
+            return bool(self._loading)
+
+    def start_loading(self, partition: int, epoch: int) -> bool:
+        with self.lock:
+            if not self._update_epoch_locked(partition, epoch):
+                return False
+            if partition in self._owned or partition in self._loading:
+                return False
+            self._loading.add(partition)
+            return True
+
+    def finish_loading(self, partition: int) -> None:
+        """It is owned now, unless it was given up in the meantime."""
+        with self.lock:
+            if partition in self._loading:
+                self._loading.remove(partition)
+                self._owned.add(partition)
+
+    def give_up(self, partition: int, epoch: int | None) -> bool:
+        """None is an epoch of the controller's that is not known: always obeyed."""
+        with self.lock:
+            if not self._update_epoch_locked(partition, epoch):
+                return False
+            self._owned.discard(partition)
+            self._loading.discard(partition)
+            return True
+
+    def _update_epoch_locked(self, partition: int, epoch: int | None) -> bool:
+        if epoch is None:
+            return True
+        current = self._epochs.get(partition)
+        if current is not None and epoch < current:
+            return False
+        self._epochs[partition] = epoch
+        return True

@@ -1,0 +1,139 @@
+"""A member of a consumer group, as a program of its own, with one of the Python clients.
+
+    python -m tests.compat.group_consumer CLIENT BOOTSTRAP TOPIC GROUP ASSIGNOR
+
+It prints `A 0,3,5` when its partitions have changed and `R partition offset` for each record, and
+leaves the group when its standard input ends. java/GroupConsumer.java and js/group_consumer.js do
+the same.
+"""
+
+import asyncio
+import sys
+import threading
+import warnings
+from collections.abc import Iterable
+
+SESSION_TIMEOUT_MS = 6_000
+HEARTBEAT_INTERVAL_MS = 300
+
+
+class Reporter:
+    """Prints what has changed."""
+
+    def __init__(self) -> None:
+        self._assignment: list[int] | None = None
+        self.stopped = threading.Event()
+        threading.Thread(target=self._await_end, daemon=True).start()
+
+    def _await_end(self) -> None:
+        sys.stdin.read()
+        self.stopped.set()
+
+    def assigned(self, partitions: Iterable[int]) -> None:
+        current = sorted(partitions)
+        if current != self._assignment:
+            self._assignment = current
+            print("A", ",".join(map(str, current)), flush=True)
+
+    def record(self, partition: int, offset: int) -> None:
+        print("R", partition, offset, flush=True)
+
+
+def run_kafka_python(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+    from kafka import KafkaConsumer
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+    assignors = {
+        "range": RangePartitionAssignor,
+        "roundrobin": RoundRobinPartitionAssignor,
+        "sticky": StickyPartitionAssignor,
+    }
+    report = Reporter()
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        auto_offset_reset="earliest",
+        partition_assignment_strategy=[assignors[assignor]],
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+    )
+    while not report.stopped.is_set():
+        for records in consumer.poll(100).values():
+            for record in records:
+                report.record(record.partition, record.offset)
+        report.assigned(p.partition for p in consumer.assignment())
+    consumer.close()
+
+
+def run_confluent(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+    from confluent_kafka import Consumer
+
+    report = Reporter()
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "partition.assignment.strategy": assignor,
+            "session.timeout.ms": SESSION_TIMEOUT_MS,
+            "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
+        }
+    )
+    consumer.subscribe([topic])
+    while not report.stopped.is_set():
+        message = consumer.poll(0.1)
+        if message is not None:
+            if message.error():
+                print(message.error(), file=sys.stderr)
+            else:
+                report.record(message.partition(), message.offset())
+        report.assigned(p.partition for p in consumer.assignment())
+    consumer.close()
+
+
+def run_aiokafka(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+    from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+    assignors = {
+        "range": RangePartitionAssignor,
+        "roundrobin": RoundRobinPartitionAssignor,
+        "sticky": StickyPartitionAssignor,
+    }
+
+    async def consume() -> None:
+        report = Reporter()
+        consumer = AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=bootstrap,
+            group_id=group,
+            auto_offset_reset="earliest",
+            partition_assignment_strategy=[assignors[assignor]],
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+        )
+        await consumer.start()
+        while not report.stopped.is_set():
+            for records in (await consumer.getmany(timeout_ms=100)).values():
+                for record in records:
+                    report.record(record.partition, record.offset)
+            report.assigned(p.partition for p in consumer.assignment())
+        await consumer.stop()
+
+    asyncio.run(consume())
+
+
+CLIENTS = {
+    "kafka-python": run_kafka_python,
+    "confluent-kafka": run_confluent,
+    "aiokafka": run_aiokafka,
+}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    CLIENTS[sys.argv[1]](*sys.argv[2:])
