@@ -44,6 +44,7 @@ from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.log_offset_bounds import LogOffsetSnapshot
 from kafkapy.storage.log_offset_metadata import LogOffsetMetadata
 from kafkapy.storage.unified_log import UnifiedLog
+from kafkapy.storage.verification_state_entry import VerificationGuard
 from kafkapy.utils.locks import ReentrantReadWriteLock
 from kafkapy.utils.time import Time
 
@@ -372,7 +373,11 @@ class Partition:
     # Appends
 
     def append_records_to_leader(
-        self, records: MemoryRecords, origin: AppendOrigin, required_acks: int
+        self,
+        records: MemoryRecords,
+        origin: AppendOrigin,
+        required_acks: int,
+        verification_guard: VerificationGuard = VerificationGuard.SENTINEL,
     ) -> LogAppendInfo:
         with self.leader_isr_update_lock.read():
             if self.leader_replica_id != self.local_broker_id or (log := self.log) is None:
@@ -386,13 +391,26 @@ class Partition:
                         f"the ISR {sorted(self.state.isr)} of {self.topic_partition} is smaller "
                         f"than min.insync.replicas = {min_isr}"
                     )
-            info = log.append_as_leader(records, self.leader_epoch, origin=origin)
+            info = log.append_as_leader(
+                records, self.leader_epoch, origin=origin, verification_guard=verification_guard
+            )
             info.leader_hw_change = (
                 LeaderHwChange.INCREASED
                 if self.maybe_increment_leader_hw(log)
                 else LeaderHwChange.SAME
             )
             return info
+
+    def maybe_start_transaction_verification(
+        self, producer_id: int, *, sequence: int, epoch: int
+    ) -> VerificationGuard:
+        """The guard to append with; the sentinel if there is nothing to verify."""
+        log = self.leader_log_if_local
+        if log is None:
+            raise NotLeaderOrFollowerError(
+                f"broker {self.local_broker_id} does not lead {self.topic_partition}"
+            )
+        return log.maybe_start_transaction_verification(producer_id, sequence=sequence, epoch=epoch)
 
     def append_records_to_follower(self, records: MemoryRecords) -> LogAppendInfo:
         with self.leader_isr_update_lock.read():

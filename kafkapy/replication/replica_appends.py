@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafkapy.common.errors import (
@@ -32,10 +33,12 @@ from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.broker_topic_stats import BrokerTopicStats
 from kafkapy.storage.log_append_info import LeaderHwChange
 from kafkapy.storage.log_validator import RecordValidationError
+from kafkapy.storage.verification_state_entry import VerificationGuard
 
 logger = logging.getLogger(__name__)
 
 _VALID_ACKS = (-1, 0, 1)
+NO_GUARDS: Mapping[TopicPartition, VerificationGuard] = MappingProxyType({})
 # Expected in normal running, so they count neither as failures of the broker nor are they logged.
 _EXPECTED_ERRORS = (
     UnknownTopicOrPartitionError,
@@ -83,6 +86,7 @@ class ReplicaAppends:
         entries_per_partition: Mapping[TopicPartition, MemoryRecords],
         response_callback: ProduceCallback,
         action_queue: ActionQueue,
+        verification_guards: Mapping[TopicPartition, VerificationGuard] = NO_GUARDS,
     ) -> None:
         if required_acks not in _VALID_ACKS:
             response_callback(
@@ -99,6 +103,9 @@ class ReplicaAppends:
                 required_acks=required_acks,
                 internal_topics_allowed=internal_topics_allowed,
                 origin=origin,
+                verification_guard=verification_guards.get(
+                    topic_partition, VerificationGuard.SENTINEL
+                ),
             )
             for topic_partition, records in entries_per_partition.items()
         }
@@ -131,6 +138,7 @@ class ReplicaAppends:
         required_acks: int,
         internal_topics_allowed: bool,
         origin: AppendOrigin,
+        verification_guard: VerificationGuard,
     ) -> _AppendResult:
         topic = topic_partition.topic
         self._broker_topic_stats.mark_produce_request(topic)
@@ -138,7 +146,7 @@ class ReplicaAppends:
             return _failed(Errors.INVALID_TOPIC_EXCEPTION)
         try:
             info = self._partitions.get_or_raise(topic_partition).append_records_to_leader(
-                records, origin, required_acks
+                records, origin, required_acks, verification_guard
             )
         except _EXPECTED_ERRORS as error:
             return _failed(Errors.for_exception(error))

@@ -33,7 +33,7 @@ from kafkapy.replication.isr_change_listener import IsrChangeListener
 from kafkapy.replication.log_dir_failure_handler import LogDirFailureHandler
 from kafkapy.replication.partition import EpochEndOffset, Partition
 from kafkapy.replication.record_deletions import RecordDeletions
-from kafkapy.replication.replica_appends import ReplicaAppends
+from kafkapy.replication.replica_appends import NO_GUARDS, ReplicaAppends
 from kafkapy.replication.replica_fetches import ReplicaFetches
 from kafkapy.replication.replica_manager_config import ReplicaManagerConfig
 from kafkapy.replication.replica_manager_metrics import ReplicaManagerMetrics
@@ -48,6 +48,7 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.unified_log import UnifiedLog
+from kafkapy.storage.verification_state_entry import VerificationGuard
 from kafkapy.utils.scheduler import Scheduler
 from kafkapy.utils.time import Time
 from kafkapy.utils.timer import SystemTimer, Timer
@@ -222,11 +223,13 @@ class ReplicaManager:
         entries_per_partition: Mapping[TopicPartition, MemoryRecords],
         response_callback: ProduceCallback,
         action_queue: ActionQueue | None = None,
+        verification_guards: Mapping[TopicPartition, VerificationGuard] = NO_GUARDS,
     ) -> None:
         """Append, then call back: at once, or with acks=-1 when the records are committed.
 
         Requests that the append lets complete are completed by the next `try_complete_actions`,
-        unless the caller brings a queue of its own.
+        unless the caller brings a queue of its own. The first append of a transaction to a
+        partition needs the guard that its verification has given.
         """
         self._appends.append_records(
             timeout_ms=timeout_ms,
@@ -236,6 +239,7 @@ class ReplicaManager:
             entries_per_partition=entries_per_partition,
             response_callback=response_callback,
             action_queue=action_queue if action_queue is not None else self._action_queue,
+            verification_guards=verification_guards,
         )
 
     def try_complete_actions(self) -> None:

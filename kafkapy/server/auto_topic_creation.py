@@ -10,8 +10,11 @@ from typing import Protocol
 from kafkapy.common.errors import Errors, InvalidTopicError
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.common.topic import validate_topic_name
-from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, INTERNAL_TOPICS
+from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.coordinator.group.group_coordinator_config import GroupCoordinatorConfig
+from kafkapy.coordinator.transaction.transaction_coordinator_config import (
+    TransactionCoordinatorConfig,
+)
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ class AutoTopicCreationManager:
         self,
         creator: TopicCreator,
         group_config: GroupCoordinatorConfig,
+        transaction_config: TransactionCoordinatorConfig,
         *,
         num_partitions: int,
         replication_factor: int,
@@ -44,6 +48,7 @@ class AutoTopicCreationManager:
         # constant after construction
         self._creator = creator
         self._group_config = group_config
+        self._transaction_config = transaction_config
         self._num_partitions = num_partitions
         self._replication_factor = replication_factor
         self._is_controller_active = is_controller_active
@@ -78,8 +83,7 @@ class AutoTopicCreationManager:
             validate_topic_name(name)
         except InvalidTopicError:
             return Errors.INVALID_TOPIC_EXCEPTION
-        unwanted = name in INTERNAL_TOPICS and name != CONSUMER_OFFSETS_TOPIC
-        if unwanted or not self._is_controller_active():
+        if not self._is_controller_active():
             return Errors.UNKNOWN_TOPIC_OR_PARTITION
         return None
 
@@ -99,19 +103,23 @@ class AutoTopicCreationManager:
         return errors
 
     def _creatable_topic(self, name: str) -> CreateTopicsRequest.CreatableTopic:
-        if name != CONSUMER_OFFSETS_TOPIC:
-            return CreateTopicsRequest.CreatableTopic(
-                name=name,
-                num_partitions=self._num_partitions,
-                replication_factor=self._replication_factor,
-            )
-        group = self._group_config
+        group, transaction = self._group_config, self._transaction_config
+        partitions, factor = self._num_partitions, self._replication_factor
+        configs: dict[str, str] = {}
+        if name == CONSUMER_OFFSETS_TOPIC:
+            partitions = group.offsets_topic_num_partitions
+            factor = group.offsets_topic_replication_factor
+            configs = group.offsets_topic_configs()
+        elif name == TRANSACTION_STATE_TOPIC:
+            partitions = transaction.transaction_topic_num_partitions
+            factor = transaction.transaction_topic_replication_factor
+            configs = transaction.transaction_topic_configs()
         return CreateTopicsRequest.CreatableTopic(
             name=name,
-            num_partitions=group.offsets_topic_num_partitions,
-            replication_factor=group.offsets_topic_replication_factor,
+            num_partitions=partitions,
+            replication_factor=factor,
             configs=[
                 CreateTopicsRequest.CreatableTopicConfig(name=config, value=value)
-                for config, value in group.offsets_topic_configs().items()
+                for config, value in configs.items()
             ],
         )

@@ -16,12 +16,16 @@ from kafkapy.server.apis.configs import ConfigsHandler
 from kafkapy.server.apis.coordinators import CoordinatorsHandler
 from kafkapy.server.apis.error_responses import error_response
 from kafkapy.server.apis.fetch import FetchHandler
+from kafkapy.server.apis.group_offsets import GroupOffsetsHandler
+from kafkapy.server.apis.groups import GroupsHandler
 from kafkapy.server.apis.inter_broker import InterBrokerHandler
 from kafkapy.server.apis.metadata import MetadataHandler
 from kafkapy.server.apis.offsets import OffsetsHandler
 from kafkapy.server.apis.produce import ProduceHandler
-from kafkapy.server.apis.producer_ids import ProducerIdsHandler
 from kafkapy.server.apis.topics import TopicsHandler
+from kafkapy.server.apis.transaction_admin import TransactionAdminHandler
+from kafkapy.server.apis.transaction_markers import TransactionMarkersHandler
+from kafkapy.server.apis.transactions import TransactionsHandler
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +45,11 @@ class ApiHandlers:
     configs: ConfigsHandler
     cluster: ClusterHandler
     coordinators: CoordinatorsHandler
-    producer_ids: ProducerIdsHandler
+    groups: GroupsHandler
+    group_offsets: GroupOffsetsHandler
+    transactions: TransactionsHandler
+    transaction_markers: TransactionMarkersHandler
+    transaction_admin: TransactionAdminHandler
     inter_broker: InterBrokerHandler
 
 
@@ -55,20 +63,38 @@ _TABLE: dict[ApiKeys, Callable[[ApiHandlers], Handler]] = {
     ApiKeys.STOP_REPLICA: lambda h: h.inter_broker.handle_stop_replica,
     ApiKeys.UPDATE_METADATA: lambda h: h.inter_broker.handle_update_metadata,
     ApiKeys.CONTROLLED_SHUTDOWN: lambda h: h.inter_broker.handle_controlled_shutdown,
+    ApiKeys.OFFSET_COMMIT: lambda h: h.group_offsets.handle_offset_commit,
+    ApiKeys.OFFSET_FETCH: lambda h: h.group_offsets.handle_offset_fetch,
     ApiKeys.FIND_COORDINATOR: lambda h: h.coordinators.handle_find_coordinator,
+    ApiKeys.JOIN_GROUP: lambda h: h.groups.handle_join_group,
+    ApiKeys.HEARTBEAT: lambda h: h.groups.handle_heartbeat,
+    ApiKeys.LEAVE_GROUP: lambda h: h.groups.handle_leave_group,
+    ApiKeys.SYNC_GROUP: lambda h: h.groups.handle_sync_group,
+    ApiKeys.DESCRIBE_GROUPS: lambda h: h.groups.handle_describe_groups,
+    ApiKeys.LIST_GROUPS: lambda h: h.groups.handle_list_groups,
     ApiKeys.API_VERSIONS: lambda h: h.api_versions.handle,
     ApiKeys.CREATE_TOPICS: lambda h: h.topics.handle_create_topics,
     ApiKeys.DELETE_TOPICS: lambda h: h.topics.handle_delete_topics,
     ApiKeys.DELETE_RECORDS: lambda h: h.offsets.handle_delete_records,
-    ApiKeys.INIT_PRODUCER_ID: lambda h: h.producer_ids.handle,
+    ApiKeys.INIT_PRODUCER_ID: lambda h: h.transactions.handle_init_producer_id,
     ApiKeys.OFFSET_FOR_LEADER_EPOCH: lambda h: h.offsets.handle_offset_for_leader_epoch,
+    ApiKeys.ADD_PARTITIONS_TO_TXN: lambda h: h.transactions.handle_add_partitions_to_txn,
+    ApiKeys.ADD_OFFSETS_TO_TXN: lambda h: h.transactions.handle_add_offsets_to_txn,
+    ApiKeys.END_TXN: lambda h: h.transactions.handle_end_txn,
+    ApiKeys.WRITE_TXN_MARKERS: lambda h: h.transaction_markers.handle_write_txn_markers,
+    ApiKeys.TXN_OFFSET_COMMIT: lambda h: h.transactions.handle_txn_offset_commit,
     ApiKeys.DESCRIBE_CONFIGS: lambda h: h.configs.handle_describe_configs,
     ApiKeys.ALTER_CONFIGS: lambda h: h.configs.handle_alter_configs,
     ApiKeys.DESCRIBE_LOG_DIRS: lambda h: h.cluster.handle_describe_log_dirs,
     ApiKeys.CREATE_PARTITIONS: lambda h: h.topics.handle_create_partitions,
+    ApiKeys.DELETE_GROUPS: lambda h: h.groups.handle_delete_groups,
     ApiKeys.INCREMENTAL_ALTER_CONFIGS: lambda h: h.configs.handle_incremental_alter_configs,
+    ApiKeys.OFFSET_DELETE: lambda h: h.group_offsets.handle_offset_delete,
     ApiKeys.ALTER_PARTITION: lambda h: h.inter_broker.handle_alter_partition,
     ApiKeys.DESCRIBE_CLUSTER: lambda h: h.cluster.handle_describe_cluster,
+    ApiKeys.DESCRIBE_PRODUCERS: lambda h: h.transaction_admin.handle_describe_producers,
+    ApiKeys.DESCRIBE_TRANSACTIONS: lambda h: h.transaction_admin.handle_describe_transactions,
+    ApiKeys.LIST_TRANSACTIONS: lambda h: h.transaction_admin.handle_list_transactions,
     ApiKeys.DESCRIBE_TOPIC_PARTITIONS: lambda h: h.metadata.handle_describe_topic_partitions,
 }
 

@@ -24,6 +24,9 @@ from kafkapy.common.errors import InvalidConfigurationError
 from kafkapy.common.metrics.naming import MetricsNaming
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.coordinator.group.group_coordinator_config import GroupCoordinatorConfig
+from kafkapy.coordinator.transaction.transaction_coordinator_config import (
+    TransactionCoordinatorConfig,
+)
 from kafkapy.metadata.end_point import EndPoint, SecurityProtocol
 from kafkapy.network.socket_server_config import SocketServerConfig
 from kafkapy.replication.replica_manager_config import ReplicaManagerConfig
@@ -82,6 +85,13 @@ class BrokerConfig:
         dynamic=True,
         importance=Importance.HIGH,
         doc="Request handler threads.",
+    )
+    request_timeout_ms: int = config(
+        "request.timeout.ms",
+        30_000,
+        at_least(1),
+        importance=Importance.HIGH,
+        doc="How long this broker waits for the answer to a request of its own.",
     )
     background_threads: int = config(
         "background.threads", 2, at_least(1), doc="Threads for retention, flushing, checkpoints."
@@ -176,6 +186,7 @@ class KafkaConfig:
         ReplicaManagerConfig,
         ControllerConfig,
         GroupCoordinatorConfig,
+        TransactionCoordinatorConfig,
     )
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -186,6 +197,7 @@ class KafkaConfig:
         self.replica_manager = parse(ReplicaManagerConfig, properties)
         self.controller = parse(ControllerConfig, properties)
         self.group_coordinator = parse(GroupCoordinatorConfig, properties)
+        self.transaction_coordinator = parse(TransactionCoordinatorConfig, properties)
         self.topic_defaults = parse(LogConfig, properties, use_name=False)
         if self.broker.broker_id > self.broker.reserved_broker_max_id:
             raise InvalidConfigurationError(
@@ -262,6 +274,7 @@ class KafkaConfig:
             self.replica_manager,
             self.controller,
             self.group_coordinator,
+            self.transaction_coordinator,
             self.topic_defaults,
         ):
             if broker_key.key in config_keys(type(slice_)):

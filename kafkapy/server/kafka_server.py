@@ -11,9 +11,14 @@ from pathlib import Path
 from kafkapy.common.errors import InvalidConfigurationError, KafkaError, KafkaStorageError
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Gauge
-from kafkapy.common.types import random_topic_id, uuid_to_base64
+from kafkapy.common.types import (
+    CONSUMER_OFFSETS_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    random_topic_id,
+    uuid_to_base64,
+)
 from kafkapy.controller.kafka_controller import KafkaController
-from kafkapy.coordinator.transaction.producer_id_manager import ProducerIdManager
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.metadata.broker import Broker
 from kafkapy.metadata.end_point import EndPoint
 from kafkapy.metadata.metadata_cache import MetadataCache
@@ -29,12 +34,16 @@ from kafkapy.server.apis.cluster import ClusterHandler
 from kafkapy.server.apis.configs import ConfigsHandler
 from kafkapy.server.apis.coordinators import CoordinatorsHandler
 from kafkapy.server.apis.fetch import FetchHandler
+from kafkapy.server.apis.group_offsets import GroupOffsetsHandler
+from kafkapy.server.apis.groups import GroupsHandler
 from kafkapy.server.apis.inter_broker import InterBrokerHandler
 from kafkapy.server.apis.metadata import MetadataHandler
 from kafkapy.server.apis.offsets import OffsetsHandler
 from kafkapy.server.apis.produce import ProduceHandler
-from kafkapy.server.apis.producer_ids import ProducerIdsHandler
 from kafkapy.server.apis.topics import TopicsHandler
+from kafkapy.server.apis.transaction_admin import TransactionAdminHandler
+from kafkapy.server.apis.transaction_markers import TransactionMarkersHandler
+from kafkapy.server.apis.transactions import TransactionsHandler
 from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.broker_state import BrokerState
 from kafkapy.server.config_admin_manager import ConfigAdminManager
@@ -48,6 +57,10 @@ from kafkapy.server.metrics_server import MetricsServer
 from kafkapy.server.request_handler import (
     CONTROL_PLANE_REQUEST_HANDLER_AVG_IDLE_PERCENT,
     KafkaRequestHandlerPool,
+)
+from kafkapy.server.transaction_services import (
+    TransactionServices,
+    build_transaction_services,
 )
 from kafkapy.storage.broker_metadata_checkpoint import (
     BrokerMetadata,
@@ -186,6 +199,8 @@ class KafkaServer:
         )
         self._on_shutdown("replica manager", replica_manager.shutdown)
         replica_manager.startup()
+        group_coordinator = self._start_group_coordinator(zk_client, replica_manager)
+        transactions = self._start_transactions(zk_client, replica_manager, metadata_cache)
         controller = self._new_controller(zk_client, scheduler)
         self._on_shutdown("controller", controller.shutdown)
         apis = self._apis_factory(
@@ -195,6 +210,8 @@ class KafkaServer:
             replica_manager=replica_manager,
             controller=controller,
             broker_topic_stats=broker_topic_stats,
+            group_coordinator=group_coordinator,
+            transactions=transactions,
         )
         self._start_request_handlers(socket_server, apis)
         self._on_shutdown("configuration listener", dispatcher.listen(zk_client, self._time).close)
@@ -296,6 +313,43 @@ class KafkaServer:
         )
         return server
 
+    def _start_group_coordinator(
+        self, zk_client: KafkaZkClient, replica_manager: ReplicaManager
+    ) -> GroupCoordinator:
+        config = self._config.group_coordinator
+        coordinator = GroupCoordinator(
+            config,
+            broker_id=self.broker_id,
+            replica_manager=replica_manager,
+            time=self._time,
+            metrics=self.metrics,
+        )
+        self._on_shutdown("group coordinator", coordinator.shutdown)
+        coordinator.startup(
+            zk_client.get_topic_partition_count(CONSUMER_OFFSETS_TOPIC)
+            or config.offsets_topic_num_partitions
+        )
+        return coordinator
+
+    def _start_transactions(
+        self,
+        zk_client: KafkaZkClient,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+    ) -> TransactionServices:
+        transactions = build_transaction_services(
+            self._config,
+            broker_id=self.broker_id,
+            zk_client=zk_client,
+            replica_manager=replica_manager,
+            metadata_cache=metadata_cache,
+            time=self._time,
+            metrics=self.metrics,
+        )
+        self._on_shutdown("transaction coordinator", transactions.shutdown)
+        transactions.startup(lambda: zk_client.get_topic_partition_count(TRANSACTION_STATE_TOPIC))
+        return transactions
+
     def _new_controller(
         self, zk_client: KafkaZkClient, scheduler: KafkaScheduler
     ) -> KafkaController:
@@ -329,6 +383,8 @@ class KafkaServer:
         replica_manager: ReplicaManager,
         controller: KafkaController,
         broker_topic_stats: BrokerTopicStats,
+        group_coordinator: GroupCoordinator,
+        transactions: TransactionServices,
     ) -> Callable[[RequestChannel], KafkaApis]:
         """Makes the APIs of one plane; what the planes share is made here, once."""
         broker = self._config.broker
@@ -351,6 +407,7 @@ class KafkaServer:
         auto_topic_creation = AutoTopicCreationManager(
             admin_manager,
             self._config.group_coordinator,
+            self._config.transaction_coordinator,
             num_partitions=broker.num_partitions,
             replication_factor=broker.default_replication_factor,
             is_controller_active=lambda: controller.is_active,
@@ -361,13 +418,12 @@ class KafkaServer:
                 broker.max_incremental_fetch_session_cache_slots, self.metrics, self._random
             ),
         )
-        producer_id_manager = ProducerIdManager(
-            lambda: zk_client.get_new_producer_id_block(self.broker_id)
-        )
 
         def apis(channel: RequestChannel) -> KafkaApis:
             handlers = ApiHandlers(
-                produce=ProduceHandler(channel, replica_manager, metadata_cache),
+                produce=ProduceHandler(
+                    channel, replica_manager, metadata_cache, transactions.verification
+                ),
                 fetch=FetchHandler(
                     channel,
                     replica_manager,
@@ -398,13 +454,39 @@ class KafkaServer:
                     channel, replica_manager, metadata_cache, cluster_id=self.cluster_id
                 ),
                 coordinators=CoordinatorsHandler(channel, metadata_cache, auto_topic_creation),
-                producer_ids=ProducerIdsHandler(channel, producer_id_manager),
+                groups=GroupsHandler(channel, group_coordinator),
+                group_offsets=GroupOffsetsHandler(
+                    channel, group_coordinator, metadata_cache, self._time
+                ),
+                transactions=TransactionsHandler(
+                    channel,
+                    transactions.coordinator,
+                    group_coordinator,
+                    metadata_cache,
+                    verification=transactions.verification,
+                    time=self._time,
+                ),
+                transaction_markers=TransactionMarkersHandler(
+                    channel,
+                    replica_manager,
+                    group_coordinator,
+                    time=self._time,
+                    request_timeout_ms=broker.request_timeout_ms,
+                ),
+                transaction_admin=TransactionAdminHandler(
+                    channel, transactions.coordinator, replica_manager
+                ),
                 inter_broker=InterBrokerHandler(
                     channel,
                     replica_manager,
                     controller,
                     admin_manager,
+                    coordinators={
+                        CONSUMER_OFFSETS_TOPIC: group_coordinator,
+                        TRANSACTION_STATE_TOPIC: transactions.coordinator,
+                    },
                     on_metadata_update=self._on_metadata_update,
+                    on_partitions_deleted=group_coordinator.handle_deleted_partitions,
                 ),
             )
             return KafkaApis(

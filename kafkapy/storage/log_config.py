@@ -498,3 +498,10 @@ class LogManagerConfig:
         importance=Importance.LOW,
         doc="How often to look for producer ids that have expired.",
     )
+    transaction_partition_verification_enable: bool = config(
+        "transaction.partition.verification.enable",
+        True,
+        importance=Importance.LOW,
+        doc="Whether the first append of a transaction to a partition is checked with the "
+        "transaction's coordinator, so that no transaction is left hanging.",
+    )

@@ -19,6 +19,7 @@ class ProducerExpiration:
 
     producer_id_expiration_ms: int = 86_400_000
     check_interval_ms: int = 600_000
+    transaction_verification_enabled: bool = False
 
 
 DEFAULT_PRODUCER_EXPIRATION = ProducerExpiration()
@@ -47,6 +48,7 @@ def open_log(
         directory,
         producer_id_expiration_ms=producer_expiration.producer_id_expiration_ms,
         file_system=environment.file_system,
+        transaction_verification_enabled=producer_expiration.transaction_verification_enabled,
     )
     loaded = LogLoader(
         directory,

@@ -82,7 +82,9 @@ class LogManager:
             rng or random.Random(),
         )
         self._producer_expiration = ProducerExpiration(
-            config.producer_id_expiration_ms, config.producer_id_expiration_check_interval_ms
+            config.producer_id_expiration_ms,
+            config.producer_id_expiration_check_interval_ms,
+            config.transaction_partition_verification_enable,
         )
         self.log_dirs = tuple(os.path.abspath(log_dir) for log_dir in config.log_dirs)
         # Held while logs are made, renamed or taken away, so that no two do it to one partition.

@@ -15,6 +15,7 @@ from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.log_offset_metadata import LogOffsetMetadata
 from kafkapy.storage.producer_state_entry import BatchMetadata, ProducerStateEntry
 from kafkapy.storage.transaction_index import CompletedTxn
+from kafkapy.storage.verification_state_entry import VerificationStateEntry
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class ProducerAppendInfo:
         "_current_entry",
         "_origin",
         "_topic_partition",
+        "_verification_state",
         "producer_id",
         "started_transactions",
         "updated_entry",
@@ -59,7 +61,9 @@ class ProducerAppendInfo:
         topic_partition: TopicPartition,
         current_entry: ProducerStateEntry,
         origin: AppendOrigin,
+        verification_state: VerificationStateEntry | None = None,
     ) -> None:
+        self._verification_state = verification_state
         self._topic_partition = topic_partition
         self._current_entry = current_entry
         self._origin = origin
@@ -154,6 +158,13 @@ class ProducerAppendInfo:
     def _check_sequence(self, producer_epoch: int, first_seq: int, offset: int) -> None:
         updated = self.updated_entry
         current = self._current_entry
+        verification = self._verification_state
+        if verification is not None and first_seq > verification.lowest_sequence:
+            # An earlier batch waits for the same verification and has not come back yet.
+            raise OutOfOrderSequenceError(
+                f"{self._topic_partition}: producer {self.producer_id} at offset {offset} sends "
+                f"sequence number {first_seq}, but {verification.lowest_sequence} comes first"
+            )
         if producer_epoch != updated.producer_epoch:
             if first_seq != 0 and updated.producer_epoch != NO_PRODUCER_EPOCH:
                 raise OutOfOrderSequenceError(

@@ -2,6 +2,7 @@
 
 import logging
 
+from kafkapy.common.errors import InvalidTxnStateError
 from kafkapy.common.record.file_records import FileRecords
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.record_batch import RecordBatch
@@ -13,6 +14,7 @@ from kafkapy.storage.producer_append_info import ProducerAppendInfo
 from kafkapy.storage.producer_state_entry import BatchMetadata
 from kafkapy.storage.producer_state_manager import ProducerStateManager
 from kafkapy.storage.transaction_index import CompletedTxn
+from kafkapy.storage.verification_state_entry import VerificationGuard
 from kafkapy.utils.time import Time
 
 logger = logging.getLogger(__name__)
@@ -90,11 +92,12 @@ class ProducerChanges:
     Ports: kafka.log.UnifiedLog.analyzeAndValidateProducerState
     """
 
-    __slots__ = ("_completed_txns", "_producers")
+    __slots__ = ("_completed_txns", "_producers", "_transactional")
 
     def __init__(self) -> None:
         self._producers: dict[int, ProducerAppendInfo] = {}
         self._completed_txns: list[CompletedTxn] = []
+        self._transactional: set[int] = set()  # producers
 
     def analyze(
         self,
@@ -102,9 +105,15 @@ class ProducerChanges:
         records: MemoryRecords,
         origin: AppendOrigin,
         segment: LogSegment,
+        verification_guard: VerificationGuard = VerificationGuard.SENTINEL,
     ) -> BatchMetadata | None:
         """Validates records about to be appended to a segment; returns the batch that they repeat,
-        if they do."""
+        if they do.
+
+        Raises InvalidTxnStateError for transactional records outside an open transaction, unless
+        the guard proves that the coordinator knows of it: without that the transaction might never
+        end and hold back readers of committed data for good.
+        """
         position = segment.size
         for batch in records.batches():
             if batch.has_producer_id:
@@ -113,6 +122,18 @@ class ProducerChanges:
                     duplicate = None if entry is None else entry.find_duplicate_batch(batch)
                     if duplicate is not None:
                         return duplicate
+                if (
+                    batch.is_transactional
+                    and not batch.is_control_batch
+                    and origin is not AppendOrigin.REPLICATION
+                    and manager.is_missing_verification(
+                        batch.producer_id, batch.producer_epoch, verification_guard, origin
+                    )
+                ):
+                    raise InvalidTxnStateError(
+                        f"{manager.topic_partition}: a batch of producer {batch.producer_id} is "
+                        "not part of an ongoing transaction"
+                    )
                 # Known here, it need not be looked up when the last stable offset is asked for.
                 first_offset = (
                     LogOffsetMetadata(batch.base_offset, segment.base_offset, position)
@@ -134,6 +155,8 @@ class ProducerChanges:
         if append_info is None:
             append_info = manager.prepare_update(batch.producer_id, origin)
             self._producers[batch.producer_id] = append_info
+        if batch.is_transactional:
+            self._transactional.add(batch.producer_id)
         completed = append_info.append(batch, first_offset)
         if completed is not None:
             self._completed_txns.append(completed)
@@ -142,6 +165,9 @@ class ProducerChanges:
         """The records are in the log; with `segment`, its transaction index learns of aborts."""
         for append_info in self._producers.values():
             manager.update(append_info)
+        for producer_id in self._transactional:
+            # Either the transaction is open now, which is proof enough, or it has ended.
+            manager.clear_verification_state(producer_id)
         for completed in self._completed_txns:
             if segment is not None:
                 segment.update_txn_index(completed, manager.last_stable_offset(completed))

@@ -16,6 +16,7 @@ from kafkapy.storage.producer_snapshot_file import ProducerSnapshotFile
 from kafkapy.storage.producer_state_entry import ProducerStateEntry
 from kafkapy.storage.storage_errors import CorruptSnapshotError
 from kafkapy.storage.transaction_index import CompletedTxn
+from kafkapy.storage.verification_state_entry import VerificationGuard, VerificationStateEntry
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +39,15 @@ class ProducerStateManager:
         *,
         producer_id_expiration_ms: int,
         file_system: FileSystem,
+        transaction_verification_enabled: bool = False,
     ) -> None:
         self.topic_partition = topic_partition  # constant after construction
+        self._transaction_verification_enabled = transaction_verification_enabled
         self._producer_id_expiration_ms = producer_id_expiration_ms
         self._file_system = file_system
         self._directory = directory
         self._producers: dict[int, ProducerStateEntry] = {}
+        self._verification_states: dict[int, VerificationStateEntry] = {}
         self._ongoing_txns: SortedDict[int, TxnMetadata] = SortedDict()  # by first offset
         self._unreplicated_txns: SortedDict[int, TxnMetadata] = SortedDict()
         self._snapshots = self._load_snapshots()
@@ -94,7 +98,57 @@ class ProducerStateManager:
 
     def prepare_update(self, producer_id: int, origin: AppendOrigin) -> ProducerAppendInfo:
         current = self._producers.get(producer_id) or ProducerStateEntry(producer_id)
-        return ProducerAppendInfo(self.topic_partition, current, origin)
+        return ProducerAppendInfo(
+            self.topic_partition, current, origin, self._verification_states.get(producer_id)
+        )
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.current_txn_first_offset is not None
+            and entry.producer_epoch == producer_epoch
+        )
+
+    def maybe_start_transaction_verification(
+        self, producer_id: int, *, sequence: int, epoch: int, now_ms: int
+    ) -> VerificationGuard:
+        """The guard to append with once the coordinator has confirmed the partition; the sentinel
+        if the transaction is open here already."""
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return VerificationGuard.SENTINEL
+        entry = self._verification_states.get(producer_id)
+        if entry is None:
+            entry = VerificationStateEntry(now_ms, sequence, epoch)
+            self._verification_states[producer_id] = entry
+        entry.maybe_update_lowest_sequence_and_epoch(sequence, epoch)
+        return entry.guard
+
+    def verification_guard(self, producer_id: int) -> VerificationGuard:
+        entry = self._verification_states.get(producer_id)
+        return VerificationGuard.SENTINEL if entry is None else entry.guard
+
+    def clear_verification_state(self, producer_id: int) -> None:
+        self._verification_states.pop(producer_id, None)
+
+    def is_missing_verification(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        guard: VerificationGuard,
+        origin: AppendOrigin,
+    ) -> bool:
+        """Whether a transactional append would open a transaction that nobody has confirmed."""
+        if not self._transaction_verification_enabled or self.has_ongoing_transaction(
+            producer_id, producer_epoch
+        ):
+            return False
+        if origin is AppendOrigin.COORDINATOR and guard is VerificationGuard.SENTINEL:
+            # Offsets are verified in front of the group coordinator, which does not see the guard.
+            # That it is still there proves that no marker has come since.
+            state = self._verification_states.get(producer_id)
+            return state is None or state.epoch != producer_epoch
+        return not self.verification_guard(producer_id).verify(guard)
 
     def update(self, append_info: ProducerAppendInfo) -> None:
         """What `append_info` has collected becomes the state."""
@@ -146,6 +200,13 @@ class ProducerStateManager:
         ]
         for producer_id in expired:
             del self._producers[producer_id]
+        abandoned = [
+            producer_id
+            for producer_id, state in self._verification_states.items()
+            if now_ms - state.timestamp >= self._producer_id_expiration_ms
+        ]
+        for producer_id in abandoned:
+            del self._verification_states[producer_id]
 
     def truncate_and_reload(
         self, *, log_start_offset: int, log_end_offset: int, now_ms: int

@@ -45,6 +45,7 @@ from kafkapy.storage.record_assigner import RecordAssigner
 from kafkapy.storage.storage_environment import StorageEnvironment
 from kafkapy.storage.storage_errors import UnexpectedAppendOffsetError
 from kafkapy.storage.transaction_index import AbortedTxn
+from kafkapy.storage.verification_state_entry import VerificationGuard
 
 logger = logging.getLogger(__name__)
 
@@ -272,13 +273,20 @@ class UnifiedLog:
         leader_epoch: int,
         *,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        verification_guard: VerificationGuard = VerificationGuard.SENTINEL,
     ) -> LogAppendInfo:
         """Validates records, gives them offsets and timestamps and appends them.
 
         Records that a producer sends again are not appended; the answer is then that of the first
         time. Their buffer may be changed in place.
         """
-        return self._append(records, origin, leader_epoch=leader_epoch, assign_offsets=True)
+        return self._append(
+            records,
+            origin,
+            leader_epoch=leader_epoch,
+            assign_offsets=True,
+            verification_guard=verification_guard,
+        )
 
     def append_as_follower(self, records: MemoryRecords) -> LogAppendInfo:
         """Appends records as the leader wrote them.
@@ -296,6 +304,7 @@ class UnifiedLog:
         *,
         leader_epoch: int,
         assign_offsets: bool,
+        verification_guard: VerificationGuard = VerificationGuard.SENTINEL,
     ) -> LogAppendInfo:
         local_log = self._local_log
         # The directory must say which topic it belongs to before it holds any of its records.
@@ -327,13 +336,17 @@ class UnifiedLog:
                     )
                 elif info.first_or_last_offset_of_first_batch < local_log.log_end_offset:
                     raise self._unexpected_append_offset(records, info)
-                self._append_locked(records, info, origin)
+                self._append_locked(records, info, origin, verification_guard)
             except OSError as e:
                 raise self._io_failure("appending to", e) from e
             return info
 
     def _append_locked(
-        self, records: MemoryRecords, info: LogAppendInfo, origin: AppendOrigin
+        self,
+        records: MemoryRecords,
+        info: LogAppendInfo,
+        origin: AppendOrigin,
+        verification_guard: VerificationGuard,
     ) -> None:
         local_log = self._local_log
         has_producers = False
@@ -356,7 +369,7 @@ class UnifiedLog:
         changes: ProducerChanges | None = None
         if has_producers:
             changes = ProducerChanges()
-            duplicate = changes.analyze(manager, records, origin, segment)
+            duplicate = changes.analyze(manager, records, origin, segment, verification_guard)
             if duplicate is not None:
                 info.first_offset = duplicate.first_offset
                 info.last_offset = duplicate.last_offset
@@ -470,6 +483,14 @@ class UnifiedLog:
     def active_producers(self) -> tuple[ProducerStateEntry, ...]:
         with self._lock:
             return tuple(self.producer_state_manager.active_producers.values())
+
+    def maybe_start_transaction_verification(
+        self, producer_id: int, *, sequence: int, epoch: int
+    ) -> VerificationGuard:
+        with self._lock:
+            return self.producer_state_manager.maybe_start_transaction_verification(
+                producer_id, sequence=sequence, epoch=epoch, now_ms=self._time.milliseconds()
+            )
 
     def remove_expired_producers(self) -> None:
         with self._lock:

@@ -189,6 +189,8 @@ def _server_properties(_: str) -> str:
         "listeners": "PLAINTEXT://127.0.0.1:9092",
         "log.dirs": "/tmp/kafkapy-logs",
         "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
     }
     shown = [
         "broker.id",
@@ -208,6 +210,8 @@ def _server_properties(_: str) -> str:
         "log.flush.interval.messages",
         "log.flush.interval.ms",
         "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.min.isr",
         "zookeeper.connect",
         "prometheus.host",
         "prometheus.port",

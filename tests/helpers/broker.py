@@ -40,6 +40,9 @@ class Broker:
             "prometheus.port": "-1",
             "offsets.topic.num.partitions": "2",
             "offsets.topic.replication.factor": "1",
+            "transaction.state.log.num.partitions": "2",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
             **(properties or {}),
         }
         self.server = self._new_server()

@@ -28,11 +28,12 @@ from kafkapy.coordinator.group.offset_and_metadata import (
     CommitRecordMetadataAndOffset,
     OffsetAndMetadata,
 )
-from kafkapy.coordinator.group.offsets_partitions import OffsetsPartitions, partition_for
+from kafkapy.coordinator.group.offsets_partitions import OffsetsPartitions
 from kafkapy.coordinator.group.producer_groups import ProducerGroups
 from kafkapy.replication.partition_response import PartitionResponse
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.storage.append_origin import AppendOrigin
+from kafkapy.utils.java_hash import java_partition_for
 from kafkapy.utils.scheduler import Scheduler
 from kafkapy.utils.time import Time
 
@@ -125,7 +126,7 @@ class GroupMetadataManager:
     # The cache
 
     def partition_for(self, group_id: str) -> int:
-        return partition_for(group_id, self._num_partitions)
+        return java_partition_for(group_id, self._num_partitions)
 
     def is_group_local(self, group_id: str) -> bool:
         return self._partitions.is_owned(self.partition_for(group_id))

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 import threading
 
-from kafkapy.utils.java_hash import java_string_hash
-
-
-def partition_for(group_id: str, num_partitions: int) -> int:
-    """The partition of __consumer_offsets that holds a group."""
-    hash_code = java_string_hash(group_id)
-    # Java's smallest number has no positive counterpart; Kafka takes 0 for it.
-    return (0 if hash_code == -(1 << 31) else abs(hash_code)) % num_partitions
-
 
 class OffsetsPartitions:
     """The partitions that are owned or being loaded, each with the epoch it was told. Thread-safe.

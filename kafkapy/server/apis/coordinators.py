@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker looks after a group."""
+"""FindCoordinator: which broker looks after a group or a transactional id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.common.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC
+from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.metadata.broker import NO_NODE, Node
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
@@ -23,12 +23,20 @@ class CoordinatorType(IntEnum):
     """Ports: org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType"""
 
     GROUP = 0
+    TRANSACTION = 1
+
+
+_TOPICS: dict[int, str] = {
+    CoordinatorType.GROUP: CONSUMER_OFFSETS_TOPIC,
+    CoordinatorType.TRANSACTION: TRANSACTION_STATE_TOPIC,
+}
 
 
 class CoordinatorsHandler:
-    """A group belongs to one partition of __consumer_offsets, and so to that partition's leader.
+    """A group belongs to one partition of __consumer_offsets, and so to that partition's leader;
+    a transactional id to one of __transaction_state.
 
-    The topic is created when the first group is asked for.
+    The topics are created when they are first needed.
 
     Ports: kafka.server.KafkaApis.handleFindCoordinatorRequest
     """
@@ -66,9 +74,10 @@ class CoordinatorsHandler:
     def _coordinator(
         self, key: str, key_type: int, listener: str
     ) -> FindCoordinatorResponse.Coordinator:
-        if key_type != CoordinatorType.GROUP:
+        topic = _TOPICS.get(key_type)
+        if topic is None:
             raise InvalidRequestError(f"There is no coordinator of type {key_type} on this broker")
-        node = self._group_coordinator(key, listener)
+        node = self._leader(key, topic, listener)
         error = Errors.NONE if node is not None else Errors.COORDINATOR_NOT_AVAILABLE
         node = node or NO_NODE
         return FindCoordinatorResponse.Coordinator(
@@ -80,13 +89,12 @@ class CoordinatorsHandler:
             error_message=None if error is Errors.NONE else error.message,
         )
 
-    def _group_coordinator(self, group_id: str, listener: str) -> Node | None:
-        partitions = self._metadata_cache.num_partitions(CONSUMER_OFFSETS_TOPIC)
+    def _leader(self, key: str, topic: str, listener: str) -> Node | None:
+        partitions = self._metadata_cache.num_partitions(topic)
         if partitions is None:
-            self._auto_topic_creation.create_topics([CONSUMER_OFFSETS_TOPIC])
+            self._auto_topic_creation.create_topics([topic])
             return None
-        partition = java_partition_for(group_id, partitions)
         node = self._metadata_cache.get_partition_leader_endpoint(
-            CONSUMER_OFFSETS_TOPIC, partition, listener
+            topic, java_partition_for(key, partitions), listener
         )
         return node if node is not None and node != NO_NODE else None

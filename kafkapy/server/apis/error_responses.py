@@ -18,6 +18,7 @@ from kafkapy.common.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
 )
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from kafkapy.common.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kafkapy.common.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -26,6 +27,10 @@ from kafkapy.common.protocol.messages.delete_topics import DeleteTopicsRequest, 
 from kafkapy.common.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
+)
+from kafkapy.common.protocol.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
 )
 from kafkapy.common.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -42,6 +47,11 @@ from kafkapy.common.protocol.messages.incremental_alter_configs import (
 )
 from kafkapy.common.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.common.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.common.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+)
+from kafkapy.common.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kafkapy.common.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
@@ -287,7 +297,71 @@ def _describe_topic_partitions(
     )
 
 
+def _offset_commit(body: OffsetCommitRequest, error: Errors, message: str) -> Message:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponse.OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponse.OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error.code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _offset_fetch(body: OffsetFetchRequest, error: Errors, message: str) -> Message:
+    # Each version has one of the three places: groups, the response itself, the partitions.
+    return OffsetFetchResponse(
+        error_code=error.code,
+        groups=[
+            OffsetFetchResponse.OffsetFetchResponseGroup(
+                group_id=group.group_id, error_code=error.code
+            )
+            for group in body.groups
+        ],
+        topics=[
+            OffsetFetchResponse.OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponse.OffsetFetchResponsePartition(
+                        partition_index=partition, committed_offset=-1, error_code=error.code
+                    )
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in body.topics or ()
+        ],
+    )
+
+
+def _describe_groups(body: DescribeGroupsRequest, error: Errors, message: str) -> Message:
+    return DescribeGroupsResponse(
+        groups=[
+            DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=error.code)
+            for group_id in body.groups
+        ]
+    )
+
+
+def _delete_groups(body: DeleteGroupsRequest, error: Errors, message: str) -> Message:
+    return DeleteGroupsResponse(
+        results=[
+            DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error.code)
+            for group_id in body.groups_names
+        ]
+    )
+
+
 _BUILDERS: dict[ApiKeys, Builder] = {
+    ApiKeys.OFFSET_COMMIT: _offset_commit,
+    ApiKeys.OFFSET_FETCH: _offset_fetch,
+    ApiKeys.DESCRIBE_GROUPS: _describe_groups,
+    ApiKeys.DELETE_GROUPS: _delete_groups,
     ApiKeys.PRODUCE: _produce,
     ApiKeys.FETCH: _fetch,
     ApiKeys.LIST_OFFSETS: _list_offsets,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol
 
 from kafkapy.common.errors import Errors
 from kafkapy.common.protocol.messages.alter_partition import (
@@ -26,10 +27,19 @@ from kafkapy.common.protocol.messages.update_metadata import (
 from kafkapy.common.types import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.network.request_channel import Request, RequestChannel
+from kafkapy.replication.partition import Partition
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.server.admin_manager import AdminManager
 
 log = logging.getLogger(__name__)
+
+
+class Coordinator(Protocol):
+    """Looks after what is stored in an internal topic, where this broker leads its partitions."""
+
+    def on_election(self, partition: int, coordinator_epoch: int) -> None: ...
+
+    def on_resignation(self, partition: int, coordinator_epoch: int | None) -> None: ...
 
 
 class InterBrokerHandler:
@@ -48,13 +58,17 @@ class InterBrokerHandler:
         controller: KafkaController,
         admin_manager: AdminManager,
         *,
+        coordinators: Mapping[str, Coordinator],
         on_metadata_update: Callable[[], None],
+        on_partitions_deleted: Callable[[Collection[TopicPartition]], None],
     ) -> None:
         self._request_channel = request_channel
         self._replica_manager = replica_manager
         self._controller = controller
         self._admin_manager = admin_manager
+        self._coordinators = coordinators  # by internal topic
         self._on_metadata_update = on_metadata_update
+        self._on_partitions_deleted = on_partitions_deleted
 
     def handle_leader_and_isr(self, request: Request) -> None:
         body = request.body_as(LeaderAndIsrRequest)
@@ -62,7 +76,10 @@ class InterBrokerHandler:
             response = LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
         else:
             response = self._replica_manager.become_leader_or_follower(
-                request.header.correlation_id, body, request.header.api_version
+                request.header.correlation_id,
+                body,
+                request.header.api_version,
+                on_leadership_change=self._on_leadership_change,
             )
         self._request_channel.send_response(request, response)
 
@@ -74,6 +91,7 @@ class InterBrokerHandler:
             response = self._replica_manager.stop_replicas(
                 request.header.correlation_id, body, request.header.api_version
             )
+            self._resign_from_deleted(response)
         self._request_channel.send_response(request, response)
 
     def handle_update_metadata(self, request: Request) -> None:
@@ -81,7 +99,10 @@ class InterBrokerHandler:
         if self._is_stale(body.broker_epoch):
             response = UpdateMetadataResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
         else:
-            self._replica_manager.maybe_update_metadata_cache(request.header.correlation_id, body)
+            deleted = self._replica_manager.maybe_update_metadata_cache(
+                request.header.correlation_id, body
+            )
+            self._on_partitions_deleted(deleted)
             topics = {state.topic_name for state in body.topic_states} | {
                 state.topic_name for state in body.ungrouped_partition_states
             }
@@ -118,6 +139,28 @@ class InterBrokerHandler:
             self._request_channel.send_response(request, response)
 
         self._controller.alter_partitions(body, request.header.api_version, respond)
+
+    def _on_leadership_change(self, leaders: list[Partition], followers: list[Partition]) -> None:
+        for partition in leaders:
+            topic, index = partition.topic_partition
+            if (coordinator := self._coordinators.get(topic)) is not None:
+                coordinator.on_election(index, partition.leader_epoch)
+        for partition in followers:
+            topic, index = partition.topic_partition
+            if (coordinator := self._coordinators.get(topic)) is not None:
+                coordinator.on_resignation(index, partition.leader_epoch)
+
+    def _resign_from_deleted(self, response: StopReplicaResponse) -> None:
+        """A replica that is moved away is only stopped: no LeaderAndIsr says that it leads not."""
+        for stopped in response.partition_errors:
+            topic_partition = TopicPartition(stopped.topic_name, stopped.partition_index)
+            coordinator = self._coordinators.get(stopped.topic_name)
+            if (
+                coordinator is not None
+                and stopped.error_code == Errors.NONE.code
+                and self._replica_manager.get_partition(topic_partition) is None
+            ):
+                coordinator.on_resignation(stopped.partition_index, None)
 
     def _is_stale(self, requested: int) -> bool:
         # Versions that do not carry the epoch leave it at -1.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from kafkapy.common.errors import Errors, InvalidTxnStateError, KafkaError
+from kafkapy.common.errors import Errors, KafkaError, TransactionalIdAuthorizationError
 from kafkapy.common.protocol.codec import RecordsData
 from kafkapy.common.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.common.record.memory_records import MemoryRecords
@@ -13,6 +13,7 @@ from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.replication.partition_response import PartitionResponse
 from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.replication.transaction_verification import TransactionVerification
 from kafkapy.server.apis.leader_hints import LeaderHints
 from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.log_validator import validate_produce_records
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 # Only this client may write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 _FIRST_VERSION_WITH_LEADERS = 10
+# TRANSACTION_ABORTABLE (KIP-890)
+_FIRST_VERSION_WITH_ABORTABLE_ERROR = 11
 
 
 class ProduceHandler:
@@ -35,7 +38,9 @@ class ProduceHandler:
         request_channel: RequestChannel,
         replica_manager: ReplicaManager,
         metadata_cache: MetadataCache,
+        transaction_verification: TransactionVerification,
     ) -> None:
+        self._transaction_verification = transaction_verification
         self._request_channel = request_channel
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
@@ -64,10 +69,26 @@ class ProduceHandler:
         if not entries:
             respond({})
             return
+        internal_topics_allowed = request.header.client_id == ADMIN_CLIENT_ID
+        if _has_transactional_records(entries):
+            if produce.transactional_id is None:
+                raise TransactionalIdAuthorizationError(
+                    "Transactional records need a transactional id"
+                )
+            self._transaction_verification.handle_produce_append(
+                produce.transactional_id,
+                timeout_ms=produce.timeout_ms,
+                required_acks=produce.acks,
+                internal_topics_allowed=internal_topics_allowed,
+                entries_per_partition=entries,
+                supports_abortable_error=version >= _FIRST_VERSION_WITH_ABORTABLE_ERROR,
+                response_callback=respond,
+            )
+            return
         self._replica_manager.append_records(
             timeout_ms=produce.timeout_ms,
             required_acks=produce.acks,
-            internal_topics_allowed=request.header.client_id == ADMIN_CLIENT_ID,
+            internal_topics_allowed=internal_topics_allowed,
             origin=AppendOrigin.CLIENT,
             entries_per_partition=entries,
             response_callback=respond,
@@ -150,9 +171,10 @@ def _validated(version: int, data: RecordsData | None) -> MemoryRecords:
     assert data is None or isinstance(data, memoryview)  # as it was decoded
     records = MemoryRecords(data) if data is not None else MemoryRecords.EMPTY
     validate_produce_records(version, records)
-    for batch in records.batches():
-        if batch.is_transactional:
-            # Without a coordinator the transaction could never end, and hold back every reader of
-            # committed data for good.
-            raise InvalidTxnStateError("There are no transactions on this broker")
     return records
+
+
+def _has_transactional_records(entries: dict[TopicPartition, MemoryRecords]) -> bool:
+    return any(
+        batch.is_transactional for records in entries.values() for batch in records.batches()
+    )

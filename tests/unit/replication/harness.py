@@ -96,6 +96,7 @@ class ReplicaHarness:
         alive_brokers: Sequence[int] = (1, 2, 3),
         accept_isr: bool = True,
         real_purgatories: bool = False,
+        transaction_verification: bool = False,
         **replica_manager_arguments,
     ) -> None:
         self.time = time
@@ -109,7 +110,10 @@ class ReplicaHarness:
         self.log_dir_failure_channel = LogDirFailureChannel()
         self.file_system = UnsyncedFileSystem()
         self.log_manager = LogManager(
-            LogManagerConfig(log_dirs=tuple(self.log_dirs)),
+            LogManagerConfig(
+                log_dirs=tuple(self.log_dirs),
+                transaction_partition_verification_enable=transaction_verification,
+            ),
             parse(LogConfig, log_defaults or {}),
             scheduler=time.scheduler,
             time=time,

@@ -14,8 +14,8 @@ from kafkapy.coordinator.group.group_metadata_records import (
     read_offset_value,
 )
 from kafkapy.coordinator.group.offset_and_metadata import OffsetAndMetadata
-from kafkapy.coordinator.group.offsets_partitions import partition_for
 from kafkapy.storage.append_origin import AppendOrigin
+from kafkapy.utils.java_hash import java_partition_for
 from tests.helpers.mock_time import MockTime
 from tests.unit.coordinator.group.harness import (
     GROUP,
@@ -205,4 +205,4 @@ def test_record_of_a_newer_broker_is_skipped(groups: GroupHarness) -> None:
     ],
 )
 def test_group_belongs_to_kafkas_partition(group_id: str, partition: int) -> None:
-    assert partition_for(group_id, 50) == partition
+    assert java_partition_for(group_id, 50) == partition
