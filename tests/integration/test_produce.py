@@ -241,12 +241,15 @@ def test_keys_headers_and_timestamps_come_back_as_they_were_sent(
     )
 
 
-def test_a_transactional_batch_is_refused(client: Client, topic: str) -> None:
+def test_a_transactional_batch_without_a_transactional_id_is_refused(
+    client: Client, topic: str
+) -> None:
     batch = records("a", producer_id=5, producer_epoch=0, sequence=0, transactional=True)
 
     result = api.produce(client, topic, batch)
 
-    assert result.error_code == Errors.INVALID_TXN_STATE.code
+    assert result.error_code == Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code
+    assert api.fetch(client, topic).high_watermark == 0
 
 
 # Validation

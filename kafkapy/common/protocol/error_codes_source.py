@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from kafkapy.common.protocol.schema import Message, Struct
 
 
+# AddPartitionsToTxn has a name of its own for it.
+_NAMES = ("error_code", "partition_error_code")
+
+
 class ErrorCodesSource(Source):
     """`generated(message)`: the error codes of a message and of all structs in it, as a list."""
 
@@ -22,8 +26,8 @@ class ErrorCodesSource(Source):
 
     def _struct(self, cls: type[Struct], source: str) -> None:
         for field in cls.FIELDS:
-            if field.name == "error_code":
-                self.line(f"codes.append({source}.error_code)")
+            if field.name in _NAMES:
+                self.line(f"codes.append({source}.{field.name})")
             elif field.kind.name == "array" and field.struct_name is not None:
                 struct = cls.struct_named(field.struct_name)
                 if _has_error_codes(struct):
@@ -34,7 +38,7 @@ class ErrorCodesSource(Source):
 
 def _has_error_codes(cls: type[Struct]) -> bool:
     return any(
-        field.name == "error_code"
+        field.name in _NAMES
         or (
             field.kind.name == "array"
             and field.struct_name is not None

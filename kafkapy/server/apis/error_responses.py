@@ -60,6 +60,7 @@ from kafkapy.common.protocol.messages.produce import ProduceRequest, ProduceResp
 from kafkapy.common.protocol.schema import Message
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.network.request_channel import Request
+from kafkapy.server.apis.transaction_error_responses import TRANSACTION_BUILDERS
 
 Builder = Callable[[Any, Errors, str], Message]
 
@@ -376,4 +377,5 @@ _BUILDERS: dict[ApiKeys, Builder] = {
     ApiKeys.ALTER_CONFIGS: _alter_configs,
     ApiKeys.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
     ApiKeys.DESCRIBE_TOPIC_PARTITIONS: _describe_topic_partitions,
+    **TRANSACTION_BUILDERS,
 }

@@ -7,6 +7,9 @@ from kafkapy.common.errors import Errors
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.coordinator.group.group_coordinator_config import GroupCoordinatorConfig
+from kafkapy.coordinator.transaction.transaction_coordinator_config import (
+    TransactionCoordinatorConfig,
+)
 from kafkapy.server.auto_topic_creation import AutoTopicCreationManager, TopicErrors
 
 
@@ -35,6 +38,7 @@ def _manager(creator: Creator, *, is_controller_active: bool = True) -> AutoTopi
     return AutoTopicCreationManager(
         creator,
         GroupCoordinatorConfig(offsets_topic_num_partitions=7, offsets_topic_replication_factor=2),
+        TransactionCoordinatorConfig(),
         num_partitions=4,
         replication_factor=1,
         is_controller_active=lambda: is_controller_active,
@@ -86,11 +90,13 @@ def test_an_illegal_name_is_not_tried(creator: Creator, name: str) -> None:
     assert [topic.name for topic in creator.created] == ["legal"]
 
 
-def test_the_topic_of_transactions_is_not_created(creator: Creator) -> None:
-    errors = _manager(creator).create_topics([TRANSACTION_STATE_TOPIC])
+def test_the_topic_of_transactions_has_settings_of_its_own(creator: Creator) -> None:
+    _manager(creator).create_topics([TRANSACTION_STATE_TOPIC])
 
-    assert errors == {TRANSACTION_STATE_TOPIC: Errors.UNKNOWN_TOPIC_OR_PARTITION}
-    assert creator.created == []
+    (topic,) = creator.created
+    assert (topic.num_partitions, topic.replication_factor) == (50, 3)
+    configs = {config.name: config.value for config in topic.configs}
+    assert (configs["cleanup.policy"], configs["min.insync.replicas"]) == ("compact", "2")
 
 
 def test_nothing_is_created_without_a_controller(creator: Creator) -> None:

@@ -35,7 +35,7 @@ def _error_codes(message: Any) -> Iterator[int]:
     if isinstance(message, Struct):
         for field in message.FIELDS:
             value = getattr(message, field.name)
-            if field.name == "error_code":
+            if field.name in ("error_code", "partition_error_code"):
                 yield value
             else:
                 yield from _error_codes(value)
