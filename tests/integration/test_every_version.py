@@ -504,8 +504,31 @@ def test_controlled_shutdown_leaves_nothing_to_move_on_a_single_broker(
             assert (response.error_code, response.remaining_partitions) == (0, [])
 
 
-def test_every_advertised_api_is_called_here() -> None:
-    assert {*_CALLS, ApiKeys.CONTROLLED_SHUTDOWN} == ENABLED_APIS
+# Called in every version by test_groups, and by test_transactions and test_transaction_versions.
+_CALLED_ELSEWHERE = {
+    ApiKeys.OFFSET_COMMIT,
+    ApiKeys.OFFSET_FETCH,
+    ApiKeys.JOIN_GROUP,
+    ApiKeys.HEARTBEAT,
+    ApiKeys.LEAVE_GROUP,
+    ApiKeys.SYNC_GROUP,
+    ApiKeys.DESCRIBE_GROUPS,
+    ApiKeys.LIST_GROUPS,
+    ApiKeys.DELETE_GROUPS,
+    ApiKeys.OFFSET_DELETE,
+    ApiKeys.ADD_PARTITIONS_TO_TXN,
+    ApiKeys.ADD_OFFSETS_TO_TXN,
+    ApiKeys.END_TXN,
+    ApiKeys.WRITE_TXN_MARKERS,
+    ApiKeys.TXN_OFFSET_COMMIT,
+    ApiKeys.DESCRIBE_PRODUCERS,
+    ApiKeys.DESCRIBE_TRANSACTIONS,
+    ApiKeys.LIST_TRANSACTIONS,
+}
+
+
+def test_every_advertised_api_is_called_here_or_there() -> None:
+    assert {*_CALLS, ApiKeys.CONTROLLED_SHUTDOWN, *_CALLED_ELSEWHERE} == ENABLED_APIS
 
 
 def test_a_topic_created_through_the_api_is_led_within_moments(client: Client) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy.common.errors import Errors, RetriableError
+from kafkapy.common.errors import Errors
 from kafkapy.common.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.common.protocol.messages.produce import ProduceResponse
 from kafkapy.common.record.memory_records import MemoryRecords
@@ -30,17 +30,6 @@ def test_every_producer_gets_an_id_of_its_own(client: Client) -> None:
     ids = [api.init_producer_id(client) for _ in range(50)]
 
     assert len(set(ids)) == 50
-
-
-def test_a_transactional_producer_is_told_that_there_are_no_transactions(client: Client) -> None:
-    response = client.request(
-        InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
-    )
-
-    assert response.error_code != 0
-    error = Errors.for_code(response.error_code).exception()
-    assert not isinstance(error, RetriableError)
-    assert response.producer_id == -1
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
