@@ -19,6 +19,7 @@ from kafkapy import __version__
 from kafkapy.tools.command_line import fail, run_command
 from kafkapy.tools.pid_file import PidFile
 from kafkapy.tools.server_arguments import add_server_arguments, server_properties
+from kafkapy.tools.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from kafkapy.server.kafka_config import KafkaConfig
@@ -28,7 +29,6 @@ OUTPUT_FILE = "kafkapy-server.out"
 # A tenth of Python's default: a CPU-bound thread then holds up the others for half a millisecond,
 # which brings the 99th percentile of small requests from 28 ms down to 4.5 ms.
 _SWITCH_INTERVAL_S = 0.0005
-_SIGNAL_CHECK_S = 0.5
 _READY = b"\0"
 
 log = logging.getLogger(__name__)
@@ -86,24 +86,19 @@ def _run(config: KafkaConfig, begun: float, on_started: Callable[[], None]) -> i
     for name in config.unknown_properties():
         log.warning("The property %s is unknown and has no effect", name)
     _tune_process(config)
-    stopped = threading.Event()
-    fatal: list[str] = []
-
-    def stop_because(reason: str) -> None:
-        fatal.append(reason)
-        stopped.set()
+    stop = StopRequest()
 
     def on_thread_death(death: threading.ExceptHookArgs) -> None:
         name = death.thread.name if death.thread is not None else "unknown"
         error = (death.exc_type, death.exc_value or death.exc_type(), death.exc_traceback)
         log.critical("Thread %s died", name, exc_info=error)
-        stop_because(f"Stopped because thread {name} died: {death.exc_value!r}")
+        stop.ask(f"Stopped because thread {name} died: {death.exc_value!r}")
 
     # A broker with a dead thread would limp on; its data is safer with one that has stopped.
     threading.excepthook = on_thread_death
     for signal_number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signal_number, lambda *_: stopped.set())
-    server = KafkaServer(config, SystemTime(), on_fatal_error=stop_because)
+        signal.signal(signal_number, lambda *_: stop.ask())
+    server = KafkaServer(config, SystemTime(), on_fatal_error=stop.ask)
     try:
         server.startup()
         with PidFile(Path(config.log_manager.log_dirs[0])):
@@ -111,13 +106,11 @@ def _run(config: KafkaConfig, begun: float, on_started: Callable[[], None]) -> i
             gc.freeze()  # what start-up made lives as long as the broker: never look at it again
             _report(server, config, (time.monotonic() - begun) * 1000)
             on_started()
-            # A signal may reach any thread; its handler runs when this one next wakes.
-            while not stopped.wait(_SIGNAL_CHECK_S):
-                pass
+            failure = stop.wait()
     finally:
         server.shutdown()
-    if fatal:
-        fail(fatal[0])
+    if failure is not None:
+        fail(failure)
     return 0
 
 
