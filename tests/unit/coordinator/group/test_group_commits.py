@@ -111,6 +111,22 @@ def test_member_may_not_commit_before_it_has_its_assignment(groups: GroupHarness
     assert errors == {TP: Errors.REBALANCE_IN_PROGRESS}
 
 
+@pytest.mark.parametrize("names_itself", [True, False])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_commit_that_comes_after_its_member_has_left_is_refused(
+    groups: GroupHarness, names_itself: bool, is_last: bool
+) -> None:
+    members, generation = groups.stable_group(1 if is_last else 2)
+    groups.leave(members[0])
+
+    errors = groups.commit(
+        5, member_id=members[0] if names_itself else "", generation_id=generation
+    )
+
+    assert errors == {TP: Errors.UNKNOWN_MEMBER_ID}
+    assert groups.offsets() == {}
+
+
 def test_commits_keep_a_member_alive(groups: GroupHarness) -> None:
     members, generation = groups.stable_group()
 
