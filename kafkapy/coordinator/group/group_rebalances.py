@@ -296,6 +296,8 @@ class GroupRebalances:
         group.maybe_invoke_join_callback(
             member, JoinGroupResult(UNKNOWN_MEMBER_ID, Errors.UNKNOWN_MEMBER_ID)
         )
+        # An administrator may remove a member that waits for its assignment: none will come.
+        group.maybe_invoke_sync_callback(member, SyncGroupResult(Errors.UNKNOWN_MEMBER_ID))
         group.remove(member.member_id)
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self.maybe_prepare_rebalance(group, reason)

@@ -401,6 +401,21 @@ def test_group_is_empty_after_the_last_has_left(groups: GroupHarness) -> None:
     assert groups.state() == "Empty"
 
 
+def test_member_that_is_removed_while_it_waits_for_its_assignment_is_told(
+    groups: GroupHarness,
+) -> None:
+    joins = [groups.join(), groups.join()]
+    groups.pass_ms(2 * INITIAL_DELAY_MS)
+    follower = next(j[0] for j in joins if j[0].member_id != j[0].leader_id)
+    waiting = groups.sync(follower.member_id, follower.generation_id)
+    assert waiting == []
+
+    groups.leave(follower.member_id)
+
+    assert [answer.error for answer in waiting] == [Errors.UNKNOWN_MEMBER_ID]
+    assert groups.state() == "PreparingRebalance"
+
+
 def test_leaving_completes_a_rebalance_that_waits_for_the_member(groups: GroupHarness) -> None:
     (leader, follower), _ = groups.stable_group(2)
     waiting = groups.join(leader)
