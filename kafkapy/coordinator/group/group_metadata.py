@@ -121,6 +121,7 @@ class GroupMetadata:
         self.generation_id += 1
         self.protocol_name = protocol_name
         self.subscribed_topics = self._compute_subscribed_topics()
+        self.offsets.forget_kinds_of_commits()
         self._pending_sync_members.clear()
 
     def restore(

@@ -71,6 +71,11 @@ class GroupOffsets:
     def has_received_consistent_commits(self) -> bool:
         return not (self.received_consumer_commits and self.received_transactional_commits)
 
+    def forget_kinds_of_commits(self) -> None:
+        """A new generation may commit in its own way."""
+        self.received_transactional_commits = False
+        self.received_consumer_commits = False
+
     # Commits
 
     def prepare_commit(self, commits: Commits) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from kafkapy.common.errors import Errors
+from kafkapy.common.types import TopicPartition
 from kafkapy.coordinator.group.group_metadata import GroupMetadata
 from kafkapy.coordinator.group.group_results import JoinGroupResult, SyncGroupResult
 from kafkapy.coordinator.group.group_state import (
@@ -9,6 +10,7 @@ from kafkapy.coordinator.group.group_state import (
     IllegalGroupStateError,
 )
 from kafkapy.coordinator.group.member_metadata import MemberMetadata
+from kafkapy.coordinator.group.offset_and_metadata import OffsetAndMetadata
 from tests.helpers.mock_time import MockTime
 from tests.unit.coordinator.group.harness import RANGE, ROUND_ROBIN, subscription
 
@@ -127,6 +129,16 @@ def test_next_generation_without_members_is_empty(group: GroupMetadata) -> None:
 
     assert group.is_in(GroupState.EMPTY)
     assert (group.generation_id, group.protocol_name) == (1, None)
+
+
+def test_next_generation_may_commit_in_another_way(group: GroupMetadata) -> None:
+    group.offsets.prepare_commit({TopicPartition("t", 0): OffsetAndMetadata(1)})
+    group.transition_to(GroupState.PREPARING_REBALANCE)
+    group.init_next_generation()
+
+    group.offsets.prepare_transactional_commit(7, {TopicPartition("t", 0): OffsetAndMetadata(2)})
+
+    assert group.offsets.has_received_consistent_commits
 
 
 def test_protocol_is_the_favourite_among_those_all_members_support(
