@@ -17,14 +17,16 @@ from pathlib import Path
 
 from tests.benchmarks.broker_client import BenchmarkError, BrokerClient
 from tests.benchmarks.broker_process import BrokerProcess
+from tests.benchmarks.groups import measure_groups
 from tests.benchmarks.load_program import LoadProgram, Sample
 from tests.benchmarks.loads import LOADS, Load
 from tests.benchmarks.measures import Figure, Measure, Subject
 from tests.benchmarks.report import print_figure, print_heading
 from tests.benchmarks.startup import measure_startup
 
+GROUPS = "groups"
 STARTUP = "startup"
-NAMES = (*(load.name for load in LOADS), STARTUP)
+NAMES = (*(load.name for load in LOADS), GROUPS, STARTUP)
 _ROUNDS = 3
 _WARM_UP_S = 1.0
 
@@ -123,16 +125,19 @@ def _run(parsed: argparse.Namespace, names: Sequence[str], work_dir: Path) -> li
         for figure in found:
             print_figure(figure, with_other=parsed.against is not None)
 
-    if program is not None and loads:
+    if loads or GROUPS in names:
         with ExitStack() as stack:
             broker = BrokerProcess.start(work_dir / "broker")
             stack.callback(broker.stop)
             clients = {Subject.OURS: stack.enter_context(BrokerClient("127.0.0.1", broker.port))}
             if parsed.against is not None:
                 clients[Subject.THEIRS] = stack.enter_context(BrokerClient(*parsed.against))
-            bench = Bench(program, work_dir, parsed.seconds, clients)
-            for load in loads:
-                report(bench.measure(load))
+            if program is not None:
+                bench = Bench(program, work_dir, parsed.seconds, clients)
+                for load in loads:
+                    report(bench.measure(load))
+            if GROUPS in names:
+                report(measure_groups(clients, broker.cpu_seconds, parsed.seconds))
             measure = Measure("loaded-rss", "resident memory after these loads", "MB", "")
             report([Figure(measure, {Subject.OURS: [broker.resident_mb()]})])
     if STARTUP in names:

@@ -3,7 +3,8 @@
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -17,6 +18,11 @@ from kafkapy.common.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from kafkapy.common.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kafkapy.common.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from kafkapy.common.protocol.messages.produce import ProduceResponse
 from kafkapy.common.protocol.schema import Message
 from tests.benchmarks.frames import (
@@ -30,6 +36,8 @@ _TIMEOUT_S = 20
 _RETRY_S = 0.05
 _CREATE_VERSION = 5
 _DELETE_VERSION = 5
+_FIND_COORDINATOR_VERSION = 4
+_OFFSET_FETCH_VERSION = 8
 
 Response = TypeVar("Response", bound=Message)
 
@@ -81,12 +89,10 @@ class BrokerClient:
         request = CreateTopicsRequest(topics=[topic], timeout_ms=_TIMEOUT_S * 1000)
         answer = self._ask(request, _CREATE_VERSION, CreateTopicsResponse)
         _check(answer.topics[0].error_code, f"creating topic {name}")
-        deadline = time.monotonic() + _TIMEOUT_S
         for index in range(partitions):
-            while error_code := self._append(name, index, batch):
-                if time.monotonic() > deadline:
-                    _check(error_code, f"first record to {name}-{index}")
-                time.sleep(_RETRY_S)
+            self._retry(
+                partial(self._append, name, index, batch), f"first record to {name}-{index}"
+            )
 
     def append(self, topic: str, partition: int, batch: bytes) -> None:
         _check(self._append(topic, partition, batch), f"produce to {topic}-{partition}")
@@ -100,6 +106,34 @@ class BrokerClient:
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=_TIMEOUT_S * 1000)
         answer = self._ask(request, _DELETE_VERSION, DeleteTopicsResponse)
         _check(answer.responses[0].error_code, f"deleting topic {name}")
+
+    def await_coordinator(self, group_ids: Sequence[str]) -> None:
+        """Returns when the broker coordinates these groups and has loaded them."""
+        self._retry(lambda: self._coordinator_error(group_ids), "finding the coordinator")
+        groups = [
+            OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group_id, topics=None)
+            for group_id in group_ids
+        ]
+        self._retry(lambda: self._group_error(groups), "loading groups")
+
+    def _coordinator_error(self, group_ids: Sequence[str]) -> int:
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=list(group_ids))
+        answer = self._ask(request, _FIND_COORDINATOR_VERSION, FindCoordinatorResponse)
+        return next((c.error_code for c in answer.coordinators if c.error_code), 0)
+
+    def _group_error(self, groups: list[OffsetFetchRequest.OffsetFetchRequestGroup]) -> int:
+        answer = self._ask(
+            OffsetFetchRequest(groups=groups), _OFFSET_FETCH_VERSION, OffsetFetchResponse
+        )
+        return next((group.error_code for group in answer.groups if group.error_code), 0)
+
+    def _retry(self, ask: Callable[[], int], what: str) -> None:
+        """Until it brings no error."""
+        deadline = time.monotonic() + _TIMEOUT_S
+        while error_code := ask():
+            if time.monotonic() > deadline:
+                _check(error_code, what)
+            time.sleep(_RETRY_S)
 
     def _ask(self, request: Message, version: int, response: type[Response]) -> Response:
         try:

@@ -1,5 +1,6 @@
 """The broker being measured, as a process of its own, started the way a person starts it."""
 
+import math
 import os
 import re
 import select
@@ -14,6 +15,9 @@ from tests.benchmarks.broker_client import BenchmarkError, BrokerClient
 ROOT = Path(__file__).resolve().parents[2]
 _START_TIMEOUT_S = 60
 _STOP_TIMEOUT_S = 30
+# Of /proc/PID/stat, counted behind the command.
+_UTIME = 11
+_STIME = 12
 _LISTENER = re.compile(r"PLAINTEXT://127\.0\.0\.1:([1-9]\d*)")
 _READY = re.compile(r"started in \d+ ms")
 
@@ -66,6 +70,15 @@ class BrokerProcess:
 
     def resident_mb(self) -> float:
         return resident_mb(self.process.pid)
+
+    def cpu_seconds(self) -> float:
+        """Processor time it has used so far; NaN where there is no /proc."""
+        status = Path(f"/proc/{self.process.pid}/stat")
+        if not status.exists():
+            return math.nan
+        # The second field, the command, may hold blanks and parentheses of its own.
+        fields = status.read_text().rpartition(")")[2].split()
+        return (int(fields[_UTIME]) + int(fields[_STIME])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         _end(self.process)
