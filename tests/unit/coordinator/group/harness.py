@@ -210,6 +210,37 @@ class GroupHarness:
     def state(self, group_id: str = GROUP) -> str:
         return self.coordinator.handle_describe_group(group_id)[1].state
 
+    def snapshot(self) -> dict[str, tuple[object, ...]]:
+        """Everything that is known of the groups, and how much the log has.
+
+        Groups in which nothing ever happened are left out: a refused request may have made one.
+        """
+        seen: dict[str, tuple[object, ...]] = {"log": (len(self.stored_records()),)}
+        for group in self.coordinator._group_manager.current_groups():
+            offsets = group.offsets
+            if group.generation_id == 0 and not (group.size or offsets.has_any):
+                continue
+            seen[group.group_id] = (
+                group.state,
+                group.generation_id,
+                group.leader_id,
+                group.protocol_type,
+                group.protocol_name,
+                [
+                    (
+                        m.summary(None),
+                        m.assignment,
+                        tuple(m.supported_protocols),
+                        m.is_awaiting_join,
+                    )
+                    for m in group.members
+                ],
+                group.pending_sync_members,
+                {tp: (offsets.get(tp), offsets.has_pending(tp)) for tp in offsets.partitions()},
+                offsets.has_any,
+            )
+        return seen
+
     # Offsets
 
     def commit(
