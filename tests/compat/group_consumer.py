@@ -41,6 +41,9 @@ class Reporter:
 
 def run_kafka_python(bootstrap: str, topic: str, group: str, assignor: str) -> None:
     from kafka import KafkaConsumer
+    from kafka.coordinator.assignors.cooperative_sticky import (
+        CooperativeStickyAssignor,
+    )
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -49,6 +52,7 @@ def run_kafka_python(bootstrap: str, topic: str, group: str, assignor: str) -> N
         "range": RangePartitionAssignor,
         "roundrobin": RoundRobinPartitionAssignor,
         "sticky": StickyPartitionAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
     }
     report = Reporter()
     consumer = KafkaConsumer(

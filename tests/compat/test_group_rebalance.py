@@ -21,6 +21,7 @@ ASSIGNORS = [
     ("kafka-python", "range"),
     ("kafka-python", "roundrobin"),
     ("kafka-python", "sticky"),
+    ("kafka-python", "cooperative-sticky"),
     ("confluent-kafka", "range"),
     ("confluent-kafka", "roundrobin"),
     ("confluent-kafka", "cooperative-sticky"),
