@@ -2,6 +2,7 @@ import pytest
 
 from kafkapy.common.errors import Errors
 from kafkapy.common.types import TopicPartition
+from kafkapy.coordinator.group.group_metadata_records import GroupKey, OffsetKey, read_key
 from tests.unit.coordinator.group.conftest import MakeGroups
 from tests.unit.coordinator.group.harness import (
     GROUP,
@@ -183,6 +184,35 @@ def test_offsets_of_an_empty_group_expire_after_it_became_empty(quick: GroupHarn
     quick.pass_ms(2 * MINUTE_MS)
     assert quick.state() == "Dead"
     quick.restart()
+    assert quick.coordinator.handle_list_groups()[1] == []
+
+
+def test_what_expires_leaves_tombstones(quick: GroupHarness) -> None:
+    members, generation = quick.stable_group()
+    quick.commit({TP: 5, OTHER: 6}, member_id=members[0], generation_id=generation)
+    quick.leave(members[0])
+    before = len(quick.stored_records())
+
+    quick.pass_ms(3 * MINUTE_MS)
+
+    tombstones = quick.stored_records()[before:]
+    assert [(read_key(record.key), record.value) for record in tombstones] == [
+        (OffsetKey(GROUP, TP), None),
+        (OffsetKey(GROUP, OTHER), None),
+        (GroupKey(GROUP), None),
+    ]
+
+
+def test_retention_of_an_empty_group_goes_on_over_a_restart(quick: GroupHarness) -> None:
+    members, generation = quick.stable_group()
+    quick.commit(5, member_id=members[0], generation_id=generation)
+    quick.leave(members[0])
+    quick.pass_ms(MINUTE_MS)
+
+    quick.restart()
+    assert quick.offsets() == {TP: 5}
+    quick.pass_ms(MINUTE_MS)
+
     assert quick.coordinator.handle_list_groups()[1] == []
 
 
