@@ -27,6 +27,7 @@ from kafkapy.network.socket_server import SocketServer
 from kafkapy.purgatory.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafkapy.replication.alter_partition_manager import ZkAlterPartitionManager
 from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.replication.transaction_verification import TransactionVerification
 from kafkapy.server.admin_manager import AdminManager
 from kafkapy.server.api_version_manager import ApiVersionManager
 from kafkapy.server.apis.api_versions import ApiVersionsHandler
@@ -199,8 +200,10 @@ class KafkaServer:
         )
         self._on_shutdown("replica manager", replica_manager.shutdown)
         replica_manager.startup()
-        group_coordinator = self._start_group_coordinator(zk_client, replica_manager)
         transactions = self._start_transactions(zk_client, replica_manager, metadata_cache)
+        group_coordinator = self._start_group_coordinator(
+            zk_client, replica_manager, transactions.verification
+        )
         controller = self._new_controller(zk_client, scheduler)
         self._on_shutdown("controller", controller.shutdown)
         apis = self._apis_factory(
@@ -314,13 +317,17 @@ class KafkaServer:
         return server
 
     def _start_group_coordinator(
-        self, zk_client: KafkaZkClient, replica_manager: ReplicaManager
+        self,
+        zk_client: KafkaZkClient,
+        replica_manager: ReplicaManager,
+        transaction_verification: TransactionVerification,
     ) -> GroupCoordinator:
         config = self._config.group_coordinator
         coordinator = GroupCoordinator(
             config,
             broker_id=self.broker_id,
             replica_manager=replica_manager,
+            transaction_verification=transaction_verification,
             time=self._time,
             metrics=self.metrics,
         )
@@ -463,7 +470,6 @@ class KafkaServer:
                     transactions.coordinator,
                     group_coordinator,
                     metadata_cache,
-                    verification=transactions.verification,
                     time=self._time,
                 ),
                 transaction_markers=TransactionMarkersHandler(

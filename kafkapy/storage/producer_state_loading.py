@@ -127,7 +127,7 @@ class ProducerChanges:
                     and not batch.is_control_batch
                     and origin is not AppendOrigin.REPLICATION
                     and manager.is_missing_verification(
-                        batch.producer_id, batch.producer_epoch, verification_guard, origin
+                        batch.producer_id, batch.producer_epoch, verification_guard
                     )
                 ):
                     raise InvalidTxnStateError(

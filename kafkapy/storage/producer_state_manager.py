@@ -132,23 +132,14 @@ class ProducerStateManager:
         self._verification_states.pop(producer_id, None)
 
     def is_missing_verification(
-        self,
-        producer_id: int,
-        producer_epoch: int,
-        guard: VerificationGuard,
-        origin: AppendOrigin,
+        self, producer_id: int, producer_epoch: int, guard: VerificationGuard
     ) -> bool:
         """Whether a transactional append would open a transaction that nobody has confirmed."""
-        if not self._transaction_verification_enabled or self.has_ongoing_transaction(
-            producer_id, producer_epoch
-        ):
-            return False
-        if origin is AppendOrigin.COORDINATOR and guard is VerificationGuard.SENTINEL:
-            # Offsets are verified in front of the group coordinator, which does not see the guard.
-            # That it is still there proves that no marker has come since.
-            state = self._verification_states.get(producer_id)
-            return state is None or state.epoch != producer_epoch
-        return not self.verification_guard(producer_id).verify(guard)
+        return (
+            self._transaction_verification_enabled
+            and not self.has_ongoing_transaction(producer_id, producer_epoch)
+            and not self.verification_guard(producer_id).verify(guard)
+        )
 
     def update(self, append_info: ProducerAppendInfo) -> None:
         """What `append_info` has collected becomes the state."""

@@ -28,10 +28,12 @@ from kafkapy.coordinator.group.group_results import (
     SyncGroupResult,
 )
 from kafkapy.coordinator.group.offset_and_metadata import OffsetAndMetadata
+from kafkapy.replication.transaction_verification import TransactionVerification
 from kafkapy.utils.time import SystemTime
 from tests.helpers.mock_time import MockTime
 from tests.helpers.waiting import wait_until
 from tests.unit.coordinator.group.harness import OFFSETS_PARTITION, RANGE
+from tests.unit.replication.fake_verifier import FakeVerifier
 from tests.unit.replication.harness import ReplicaHarness
 
 THREADS = 8
@@ -90,6 +92,9 @@ class Stage:
             config,
             broker_id=1,
             replica_manager=self.replicas.replica_manager,
+            transaction_verification=TransactionVerification(
+                self.replicas.replica_manager, FakeVerifier(), lambda: True
+            ),
             time=SystemTime(),
             metrics=self.replicas.metrics,
         )

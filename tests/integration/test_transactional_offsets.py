@@ -100,6 +100,18 @@ def test_offsets_are_in_force_with_the_commit(
     wait_until(lambda: fetched(client, group, topic, require_stable=True) == (Errors.NONE, 5))
 
 
+def test_next_transaction_begins_with_the_last_offsets_in_force(
+    client: Client, producer: TransactionalProducer, group: str, topic: str
+) -> None:
+    for offset in range(10):
+        sent(producer, group, topic, offset)
+        producer.commit()
+        assert until_settled(lambda: producer.add(topic)) is Errors.NONE
+
+        assert fetched(client, group, topic, require_stable=True) == (Errors.NONE, offset)
+        producer.abort()
+
+
 def test_aborted_offsets_leave_the_last_ones(
     client: Client, producer: TransactionalProducer, group: str, topic: str
 ) -> None:

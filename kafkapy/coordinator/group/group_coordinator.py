@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from kafkapy.common.errors import Errors
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.protocol.api_keys import ApiKeys
-from kafkapy.common.types import TopicPartition
+from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, TopicPartition
 from kafkapy.coordinator.group.delayed_heartbeat import DelayedHeartbeat
 from kafkapy.coordinator.group.delayed_rebalance import DelayedRebalance
 from kafkapy.coordinator.group.group_coordinator_config import GroupCoordinatorConfig
@@ -18,6 +18,8 @@ from kafkapy.coordinator.group.group_metadata_manager import (
     CommitCallback,
     Commits,
     GroupMetadataManager,
+    TxnCompletionCallback,
+    offset_commit_error,
 )
 from kafkapy.coordinator.group.group_rebalances import GroupRebalances
 from kafkapy.coordinator.group.group_results import (
@@ -34,6 +36,8 @@ from kafkapy.coordinator.group.offset_and_metadata import OffsetAndMetadata
 from kafkapy.coordinator.transaction.transaction_result import TransactionResult
 from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
 from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.replication.transaction_verification import TransactionVerification
+from kafkapy.storage.verification_state_entry import VerificationGuard
 from kafkapy.utils.scheduler import KafkaScheduler, Scheduler
 from kafkapy.utils.time import Time
 from kafkapy.utils.timer import SystemTimer, Timer
@@ -67,6 +71,7 @@ class GroupCoordinator:
         *,
         broker_id: int,
         replica_manager: ReplicaManager,
+        transaction_verification: TransactionVerification,
         time: Time,
         metrics: MetricsRegistry,
         scheduler: Scheduler | None = None,
@@ -75,6 +80,7 @@ class GroupCoordinator:
     ) -> None:
         # constant after construction
         self._config = config
+        self._transaction_verification = transaction_verification
         make_timer = timer or (lambda name: SystemTimer(name, time))
         self._group_manager = GroupMetadataManager(
             config,
@@ -330,34 +336,52 @@ class GroupCoordinator:
         self,
         group_id: str,
         *,
+        transactional_id: str,
         producer_id: int,
         producer_epoch: int,
         member_id: str,
         group_instance_id: str | None,
         generation_id: int,
         offsets: Commits,
+        supports_abortable_error: bool,
         callback: CommitCallback,
     ) -> None:
-        """Stored now, in force when `schedule_handle_txn_completion` says so."""
+        """Stored once the transaction is known to have the group's partition; in force when
+        `schedule_handle_txn_completion` says so."""
         error = self.validate_group_status(group_id, ApiKeys.TXN_OFFSET_COMMIT)
         if error is not None:
             callback(dict.fromkeys(offsets, error))
             return
         group = self._group_manager.get_or_create_group(group_id)
-        with group.lock:
-            error = _validate_commit(
-                group, member_id, group_instance_id, generation_id, is_transactional=True
-            )
-            if error is not None:
-                callback(dict.fromkeys(offsets, error))
+
+        def commit(error: Errors, guard: VerificationGuard) -> None:
+            if error is not Errors.NONE:
+                callback(dict.fromkeys(offsets, offset_commit_error(error)))
                 return
-            self._group_manager.store_offsets(
-                group,
-                offsets,
-                callback,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-            )
+            with group.lock:
+                refusal = _validate_commit(
+                    group, member_id, group_instance_id, generation_id, is_transactional=True
+                )
+                if refusal is not None:
+                    callback(dict.fromkeys(offsets, refusal))
+                    return
+                self._group_manager.store_offsets(
+                    group,
+                    offsets,
+                    callback,
+                    producer_id=producer_id,
+                    producer_epoch=producer_epoch,
+                    verification_guard=guard,
+                )
+
+        self._transaction_verification.maybe_start_for_partition(
+            TopicPartition(CONSUMER_OFFSETS_TOPIC, self.partition_for(group_id)),
+            transactional_id,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            supports_abortable_error=supports_abortable_error,
+            callback=commit,
+        )
 
     def schedule_handle_txn_completion(
         self,
@@ -365,9 +389,12 @@ class GroupCoordinator:
         offsets_partitions: Iterable[TopicPartition],
         transaction_result: TransactionResult,
         *,
-        on_complete: Callable[[], None] | None = None,
+        on_complete: TxnCompletionCallback,
     ) -> None:
-        """A transaction has ended in these partitions of __consumer_offsets."""
+        """A transaction has ended in these partitions of __consumer_offsets.
+
+        `on_complete` is called, on another thread, when its offsets are in force or forgotten.
+        """
         self._group_manager.schedule_handle_txn_completion(
             producer_id,
             frozenset(partition.partition for partition in offsets_partitions),

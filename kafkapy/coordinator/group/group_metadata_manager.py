@@ -33,6 +33,7 @@ from kafkapy.coordinator.group.producer_groups import ProducerGroups
 from kafkapy.replication.partition_response import PartitionResponse
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.storage.append_origin import AppendOrigin
+from kafkapy.storage.verification_state_entry import VerificationGuard
 from kafkapy.utils.java_hash import java_partition_for
 from kafkapy.utils.scheduler import Scheduler
 from kafkapy.utils.time import Time
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 CommitCallback = Callable[[dict[TopicPartition, Errors]], None]
 Commits = Mapping[TopicPartition, OffsetAndMetadata]
+# With what went wrong, if anything did.
+TxnCompletionCallback = Callable[[Exception | None], None]
 
 _NOT_AVAILABLE = dict.fromkeys(
     (
@@ -65,7 +68,13 @@ _STORE_OFFSETS_ERRORS = {
     **_NOT_AVAILABLE,
     **_MOVED,
     **dict.fromkeys(_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE),
+    Errors.NETWORK_EXCEPTION: Errors.COORDINATOR_LOAD_IN_PROGRESS,
 }
+
+
+def offset_commit_error(error: Errors) -> Errors:
+    """What a failed append, or a failed verification before it, means to who commits offsets."""
+    return _STORE_OFFSETS_ERRORS.get(error, error)
 
 
 class GroupMetadataManager:
@@ -209,6 +218,7 @@ class GroupMetadataManager:
         *,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = NO_PRODUCER_EPOCH,
+        verification_guard: VerificationGuard = VerificationGuard.SENTINEL,
     ) -> None:
         """Needs the group's lock. With a producer the commit counts when its transaction does."""
         is_transactional = producer_id != NO_PRODUCER_ID
@@ -234,7 +244,7 @@ class GroupMetadataManager:
                     self.metrics.offset_commits.mark(len(accepted))
                 if not group.is_in(GroupState.DEAD):
                     self._finish_commit(group, accepted, producer_id, response)
-            respond(_STORE_OFFSETS_ERRORS.get(response.error, response.error))
+            respond(offset_commit_error(response.error))
 
         if not accepted:
             respond(Errors.NONE)
@@ -266,7 +276,7 @@ class GroupMetadataManager:
                 "consumers may see them out of order",
                 group.group_id,
             )
-        self._append(group, records, on_append)
+        self._append(group, records, on_append, verification_guard=verification_guard)
 
     def _finish_commit(
         self,
@@ -296,6 +306,8 @@ class GroupMetadataManager:
         group: GroupMetadata,
         records: MemoryRecords,
         callback: Callable[[PartitionResponse], None],
+        *,
+        verification_guard: VerificationGuard = VerificationGuard.SENTINEL,
     ) -> None:
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self.partition_for(group.group_id))
         self._replica_manager.append_records(
@@ -305,6 +317,7 @@ class GroupMetadataManager:
             origin=AppendOrigin.COORDINATOR,
             entries_per_partition={partition: records},
             response_callback=lambda responses: callback(responses[partition]),
+            verification_guards={partition: verification_guard},
         )
 
     def _is_metadata_short_enough(self, metadata: str) -> bool:
@@ -473,14 +486,17 @@ class GroupMetadataManager:
         completed_partitions: Collection[int],
         *,
         is_commit: bool,
-        on_complete: Callable[[], None] | None = None,
+        on_complete: TxnCompletionCallback,
     ) -> None:
         """In the background: the caller holds locks that a group's lock must not wait for."""
 
         def complete() -> None:
-            self.handle_txn_completion(producer_id, completed_partitions, is_commit=is_commit)
-            if on_complete is not None:
-                on_complete()
+            try:
+                self.handle_txn_completion(producer_id, completed_partitions, is_commit=is_commit)
+            except Exception as error:
+                on_complete(error)
+            else:
+                on_complete(None)
 
         self._scheduler.schedule_once(f"handleTxnCompletion-{producer_id}", complete)
 

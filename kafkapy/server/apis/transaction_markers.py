@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kafkapy.common.errors import Errors
 from kafkapy.common.protocol.messages.write_txn_markers import (
@@ -80,12 +80,11 @@ class TransactionMarkersHandler:
             internal_topics_allowed=True,
             origin=AppendOrigin.COORDINATOR,
             entries_per_partition=entries,
-            response_callback=lambda responses: finish(
-                self._complete_offsets(
-                    marker.producer_id,
-                    result,
-                    {partition: response.error for partition, response in responses.items()},
-                )
+            response_callback=lambda responses: self._complete_offsets(
+                marker.producer_id,
+                result,
+                {partition: response.error for partition, response in responses.items()},
+                finish,
             ),
         )
 
@@ -105,21 +104,36 @@ class TransactionMarkersHandler:
         )
 
     def _complete_offsets(
-        self, producer_id: int, result: TransactionResult, errors: dict[TopicPartition, Errors]
-    ) -> dict[TopicPartition, Errors]:
-        """Offsets of the transaction are in force, or gone, as soon as its marker is written."""
+        self,
+        producer_id: int,
+        result: TransactionResult,
+        errors: Mapping[TopicPartition, Errors],
+        finish: Callable[[Mapping[TopicPartition, Errors]], None],
+    ) -> None:
+        """Whoever learns that a transaction is complete finds its offsets in force, or gone."""
         written = [
             partition
             for partition, error in errors.items()
             if partition.topic == CONSUMER_OFFSETS_TOPIC and error is Errors.NONE
         ]
-        if written:
-            try:
-                self._group_coordinator.schedule_handle_txn_completion(producer_id, written, result)
-            except Exception:
-                log.exception("Groups could not be told of the marker of producer %d", producer_id)
-                errors.update(dict.fromkeys(written, Errors.UNKNOWN_SERVER_ERROR))
-        return errors
+        if not written:
+            finish(errors)
+            return
+
+        def on_complete(failure: Exception | None) -> None:
+            if failure is None:
+                finish(errors)
+                return
+            log.error(
+                "Groups could not take over the offsets of producer %d",
+                producer_id,
+                exc_info=failure,
+            )
+            finish({**errors, **dict.fromkeys(written, Errors.UNKNOWN_SERVER_ERROR)})
+
+        self._group_coordinator.schedule_handle_txn_completion(
+            producer_id, written, result, on_complete=on_complete
+        )
 
 
 class _Answer:

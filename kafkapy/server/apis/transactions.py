@@ -35,8 +35,6 @@ from kafkapy.coordinator.transaction.transaction_coordinator import (
 from kafkapy.coordinator.transaction.transaction_result import TransactionResult
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
-from kafkapy.replication.transaction_verification import TransactionVerification
-from kafkapy.storage.verification_state_entry import VerificationGuard
 from kafkapy.utils.time import Time
 
 # The versions from which clients know PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH says it.
@@ -48,15 +46,6 @@ _ADD_PARTITIONS_WITH_SEVERAL_TRANSACTIONS = 4
 _OFFSET_COMMIT_WITH_LOAD_IN_PROGRESS = 2
 _OFFSET_COMMIT_WITH_ABORTABLE = 4
 _NO_EPOCH = -1
-
-# What a failed verification is to a consumer's offsets.
-_VERIFICATION_ERRORS = {
-    Errors.NETWORK_EXCEPTION: Errors.COORDINATOR_LOAD_IN_PROGRESS,
-    Errors.NOT_LEADER_OR_FOLLOWER: Errors.NOT_COORDINATOR,
-    Errors.KAFKA_STORAGE_ERROR: Errors.NOT_COORDINATOR,
-    Errors.UNKNOWN_TOPIC_OR_PARTITION: Errors.COORDINATOR_NOT_AVAILABLE,
-}
-
 
 _AddResult = Callable[[str, Mapping[TopicPartition, Errors]], None]
 
@@ -71,14 +60,12 @@ class TransactionsHandler:
         group_coordinator: GroupCoordinator,
         metadata_cache: MetadataCache,
         *,
-        verification: TransactionVerification,
         time: Time,
     ) -> None:
         self._request_channel = request_channel
         self._coordinator = coordinator
         self._group_coordinator = group_coordinator
         self._metadata_cache = metadata_cache
-        self._verification = verification
         self._time = time
 
     def handle_init_producer_id(self, request: Request) -> None:
@@ -242,33 +229,20 @@ class TransactionsHandler:
                 request, _offset_commit_response(body, errors, request.header.api_version)
             )
 
-        def commit(error: Errors, _: VerificationGuard) -> None:
-            error = _VERIFICATION_ERRORS.get(error, error)
-            if error not in (Errors.NONE, Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE):
-                respond(dict.fromkeys(offsets, error))
-                return
-            # A group that is not here is the group coordinator's to refuse.
-            self._group_coordinator.handle_txn_commit_offsets(
-                body.group_id,
-                producer_id=body.producer_id,
-                producer_epoch=body.producer_epoch,
-                member_id=body.member_id,
-                group_instance_id=body.group_instance_id,
-                generation_id=body.generation_id,
-                offsets=offsets,
-                callback=respond,
-            )
-
         if not offsets:
             respond({})
             return
-        self._verification.maybe_start_for_partition(
-            self._offsets_partition(body.group_id),
-            body.transactional_id,
+        self._group_coordinator.handle_txn_commit_offsets(
+            body.group_id,
+            transactional_id=body.transactional_id,
             producer_id=body.producer_id,
             producer_epoch=body.producer_epoch,
+            member_id=body.member_id,
+            group_instance_id=body.group_instance_id,
+            generation_id=body.generation_id,
+            offsets=offsets,
             supports_abortable_error=request.header.api_version >= _OFFSET_COMMIT_WITH_ABORTABLE,
-            callback=commit,
+            callback=respond,
         )
 
     def _offsets_partition(self, group_id: str) -> TopicPartition:

@@ -8,27 +8,11 @@ from kafkapy.replication.transaction_verification import TransactionVerification
 from kafkapy.storage.verification_state_entry import VerificationGuard
 from tests.helpers.records import records
 from tests.unit.replication.conftest import MakeBroker
+from tests.unit.replication.fake_verifier import FakeVerifier
 from tests.unit.replication.harness import TP, ReplicaHarness
 
 OTHER = TopicPartition("t", 1)
 PRODUCER = 7
-
-
-class FakeVerifier:
-    """Answers as the test has told it, or when the test says so."""
-
-    def __init__(self) -> None:
-        self.asked: list[list[TopicPartition]] = []
-        self.unverified: dict[TopicPartition, Errors] = {}
-        self.holds_back = False
-        self.callbacks: list = []
-
-    def verify_transaction(self, name, *, topic_partitions, callback, **_) -> None:
-        self.asked.append(list(topic_partitions))
-        if self.holds_back:
-            self.callbacks.append(callback)
-        else:
-            callback(self.unverified)
 
 
 class Producer:

@@ -130,28 +130,14 @@ def test_follower_takes_what_the_leader_has_accepted(log) -> None:
     assert log.log_end_offset == 1
 
 
-class TestCoordinatorsOwnRecords:
-    """Offsets in a transaction: verified by the broker before the group coordinator sees them."""
-
-    def test_they_need_a_verification_since_the_last_marker(self, log) -> None:
-        with pytest.raises(InvalidTxnStateError):
-            append(log, data(), origin=AppendOrigin.COORDINATOR)
-
-        start(log)
-        append(log, marker(), origin=AppendOrigin.COORDINATOR)
-        with pytest.raises(InvalidTxnStateError):
-            append(log, data(), origin=AppendOrigin.COORDINATOR)
-
-        start(log)
+def test_coordinators_records_need_the_guard_like_a_clients(log) -> None:
+    start(log)
+    with pytest.raises(InvalidTxnStateError):
         append(log, data(), origin=AppendOrigin.COORDINATOR)
 
-        assert log.log_end_offset == 2
+    append(log, data(), start(log), AppendOrigin.COORDINATOR)
 
-    def test_verification_of_another_epoch_does_not_count(self, log) -> None:
-        start(log, epoch=1)
-
-        with pytest.raises(InvalidTxnStateError):
-            append(log, data(epoch=0), origin=AppendOrigin.COORDINATOR)
+    assert log.log_end_offset == 1
 
 
 def test_abandoned_verification_expires(tmp_path: Path) -> None:

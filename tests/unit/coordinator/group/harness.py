@@ -23,9 +23,11 @@ from kafkapy.coordinator.group.group_results import (
     SyncGroupResult,
 )
 from kafkapy.coordinator.group.offset_and_metadata import OffsetAndMetadata
+from kafkapy.replication.transaction_verification import TransactionVerification
 from kafkapy.storage.fetch_isolation import FetchIsolation
 from tests.helpers.mock_time import MockTime
 from tests.helpers.mock_timer import MockTimer
+from tests.unit.replication.fake_verifier import FakeVerifier
 from tests.unit.replication.harness import ReplicaHarness
 
 GROUP = "group"
@@ -51,7 +53,8 @@ class GroupHarness:
         self, directory: Path, time: MockTime, properties: Mapping[str, str] | None = None
     ) -> None:
         self.time = time
-        self.replicas = ReplicaHarness(directory, time)
+        self.replicas = ReplicaHarness(directory, time, transaction_verification=True)
+        self.verifier = FakeVerifier()
         self._timers: list[MockTimer] = []
         self.config = parse(
             GroupCoordinatorConfig,
@@ -70,6 +73,9 @@ class GroupHarness:
             self.config,
             broker_id=1,
             replica_manager=self.replicas.replica_manager,
+            transaction_verification=TransactionVerification(
+                self.replicas.replica_manager, self.verifier, enabled=True
+            ),
             time=self.time,
             metrics=self.replicas.metrics,
             scheduler=self.time.scheduler,
@@ -266,6 +272,12 @@ class GroupHarness:
         return answers[0]
 
     def txn_commit(
+        self, offsets: Mapping[TopicPartition, int] | int = 1, **fields
+    ) -> dict[TopicPartition, Errors]:
+        (answer,) = self.start_txn_commit(offsets, **fields)
+        return answer
+
+    def start_txn_commit(
         self,
         offsets: Mapping[TopicPartition, int] | int = 1,
         *,
@@ -274,19 +286,22 @@ class GroupHarness:
         generation_id: int = -1,
         instance_id: str | None = None,
         group_id: str = GROUP,
-    ) -> dict[TopicPartition, Errors]:
+    ) -> list[dict[TopicPartition, Errors]]:
+        """What was answered so far: nothing while the verifier holds back."""
         answers: list[dict[TopicPartition, Errors]] = []
         self.coordinator.handle_txn_commit_offsets(
             group_id,
+            transactional_id="txn",
             producer_id=producer_id,
             producer_epoch=0,
             member_id=member_id,
             group_instance_id=instance_id,
             generation_id=generation_id,
             offsets=self._commits(offsets),
+            supports_abortable_error=True,
             callback=answers.append,
         )
-        return answers[0]
+        return answers
 
     def _commits(
         self,

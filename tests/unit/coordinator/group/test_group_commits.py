@@ -41,7 +41,11 @@ def end_transaction(groups: GroupHarness, result: TransactionResult) -> None:
         AppendOrigin.COORDINATOR,
         1,
     )
-    groups.coordinator.schedule_handle_txn_completion(PRODUCER, [OFFSETS_PARTITION], result)
+    completions: list[Exception | None] = []
+    groups.coordinator.schedule_handle_txn_completion(
+        PRODUCER, [OFFSETS_PARTITION], result, on_complete=completions.append
+    )
+    assert completions == [None]
 
 
 def test_consumer_without_group_membership_commits(groups: GroupHarness) -> None:
