@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
 from typing import TypeVar
 
 from kafkapy.common.errors import (
@@ -277,10 +276,12 @@ class KafkaController:
     ) -> None:
         self.event_manager.put(events.AllocateProducerIds(request, callback))
 
-    def enable_default_unclean_leader_election(self, *, enabled: bool = True) -> None:
-        """The broker's default was changed; partitions that waited for it get leaders."""
-        self._config = replace(self._config, unclean_leader_election_enable=enabled)
-        if enabled:
+    def reconfigure(self, config: ControllerConfig) -> None:
+        """The broker's settings were changed; once the default allows unclean elections,
+        partitions that waited for that get leaders."""
+        was_enabled = self._config.unclean_leader_election_enable
+        self._config = config
+        if config.unclean_leader_election_enable and not was_enabled:
             self.event_manager.put(events.UncleanLeaderElectionEnable())
 
     def enable_topic_unclean_leader_election(self, topic: str) -> None:

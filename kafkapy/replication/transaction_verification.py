@@ -61,11 +61,14 @@ class TransactionVerification:
     """
 
     def __init__(
-        self, replica_manager: ReplicaManager, verifier: TransactionVerifier, *, enabled: bool
+        self,
+        replica_manager: ReplicaManager,
+        verifier: TransactionVerifier,
+        is_enabled: Callable[[], bool],
     ) -> None:
         self._replica_manager = replica_manager
         self._verifier = verifier
-        self._enabled = enabled
+        self._is_enabled = is_enabled  # may change its answer at any time
 
     def handle_produce_append(
         self,
@@ -158,7 +161,7 @@ class TransactionVerification:
     ) -> None:
         errors: dict[TopicPartition, Errors] = {}
         guards: dict[TopicPartition, VerificationGuard] = {}
-        if self._enabled:
+        if self._is_enabled():
             for topic_partition, sequence in base_sequences.items():
                 try:
                     partition = self._replica_manager.get_partition_or_raise(topic_partition)

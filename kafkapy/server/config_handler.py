@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from kafkapy.controller.partition_state_machine import UNCLEAN_LEADER_ELECTION_ENABLE
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.utils.time import Time
@@ -15,7 +16,6 @@ from kafkapy.zk.zk_data import (
     DEFAULT_ENTITY_NAME,
     ConfigEntityChangeNotificationSequenceZNode,
     ConfigEntityChangeNotificationZNode,
-    ConfigType,
 )
 from kafkapy.zk.zk_node_change_notification_listener import ZkNodeChangeNotificationListener
 
@@ -31,11 +31,16 @@ class ConfigHandler(Protocol):
 class TopicConfigHandler:
     """Ports: kafka.server.TopicConfigHandler"""
 
-    def __init__(self, log_manager: LogManager) -> None:
+    def __init__(
+        self, log_manager: LogManager, on_unclean_election_enabled: Callable[[str], None]
+    ) -> None:
         self._log_manager = log_manager
+        self._on_unclean_election_enabled = on_unclean_election_enabled
 
     def process_config_changes(self, entity_name: str, properties: Mapping[str, str]) -> None:
         self._log_manager.update_topic_config(entity_name, dict(properties))
+        if properties.get(UNCLEAN_LEADER_ELECTION_ENABLE, "").strip().lower() == "true":
+            self._on_unclean_election_enabled(entity_name)
 
 
 class BrokerConfigHandler:
@@ -64,13 +69,6 @@ class ConfigChangeDispatcher:
         self._admin_zk_client = admin_zk_client
         self._handlers = handlers
 
-    def process_all(self) -> None:
-        """Brings every handler up to what is stored, as at start-up."""
-        for entity_type, handler in self._handlers.items():
-            stored = self._admin_zk_client.fetch_all_entity_configs(entity_type)
-            for entity_name, properties in stored.items():
-                handler.process_config_changes(entity_name, properties)
-
     def listen(self, zk_client: KafkaZkClient, time: Time) -> ZkNodeChangeNotificationListener:
         """Follows every change from now on, on a thread of its own, until closed."""
         listener = ZkNodeChangeNotificationListener(
@@ -95,12 +93,3 @@ class ConfigChangeDispatcher:
         properties = self._admin_zk_client.fetch_entity_config(entity_type, entity_name)
         log.info("Configuration of %s %s is now %s", entity_type, entity_name, properties)
         handler.process_config_changes(entity_name, properties)
-
-
-def config_handlers(
-    broker_id: int, dynamic_config: DynamicBrokerConfig, log_manager: LogManager
-) -> dict[str, ConfigHandler]:
-    return {
-        ConfigType.TOPIC: TopicConfigHandler(log_manager),
-        ConfigType.BROKER: BrokerConfigHandler(broker_id, dynamic_config),
-    }

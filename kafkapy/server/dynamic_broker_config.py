@@ -15,6 +15,9 @@ from kafkapy.storage.log_config import LogConfig
 
 log = logging.getLogger(__name__)
 
+# All brokers of a cluster must agree on it.
+_STATIC_TOPIC_DEFAULTS = {"log.message.format.version"}
+
 Reconfigurable = Callable[[KafkaConfig], None]
 
 
@@ -123,12 +126,13 @@ class DynamicBrokerConfig:
 
 
 def dynamic_property_names() -> frozenset[str]:
-    """Settings declared dynamic, and all that are defaults for topics."""
-    topic_defaults = {s.name for key in config_keys(LogConfig) for s in key.synonyms}
+    """Settings declared dynamic, and the defaults of topics' settings, each under its first name:
+    what log.retention.hours says can be changed as log.retention.ms."""
+    topic_defaults = {key.synonyms[0].name for key in config_keys(LogConfig) if key.synonyms}
     declared = {
         name
         for broker_key in KafkaConfig.broker_keys()
         if broker_key.key.dynamic
         for name in broker_key.property_names
     }
-    return frozenset(topic_defaults | declared)
+    return frozenset((topic_defaults - _STATIC_TOPIC_DEFAULTS) | declared)

@@ -48,7 +48,11 @@ from kafkapy.server.apis.transactions import TransactionsHandler
 from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.broker_state import BrokerState
 from kafkapy.server.config_admin_manager import ConfigAdminManager
-from kafkapy.server.config_handler import ConfigChangeDispatcher, config_handlers
+from kafkapy.server.config_handler import (
+    BrokerConfigHandler,
+    ConfigChangeDispatcher,
+    TopicConfigHandler,
+)
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.fetch_session import FetchManager, FetchSessionCache
 from kafkapy.server.kafka_apis import ENABLED_APIS, ApiHandlers, KafkaApis
@@ -79,7 +83,7 @@ from kafkapy.zk.admin_zk_client import AdminZkClient
 from kafkapy.zk.embedded_store import EMBEDDED_STORE_FILE, EmbeddedStore
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.metadata_store import MetadataStore
-from kafkapy.zk.zk_data import BrokerInfo, ConfigType
+from kafkapy.zk.zk_data import DEFAULT_ENTITY_NAME, BrokerInfo, ConfigType
 
 log = logging.getLogger(__name__)
 
@@ -159,6 +163,7 @@ class KafkaServer:
         zk_client.create_top_level_paths()
         admin_zk_client = AdminZkClient(zk_client, rng=self._random)
         self._identify(zk_client, log_manager)
+        self._load_dynamic_config(admin_zk_client, log_manager)
 
         self.state = BrokerState.RECOVERY
         log_manager.startup(
@@ -167,13 +172,6 @@ class KafkaServer:
                 ConfigType.TOPIC, topic
             ),
         )
-        dispatcher = ConfigChangeDispatcher(
-            admin_zk_client, config_handlers(self.broker_id, self._dynamic_config, log_manager)
-        )
-        self._dynamic_config.add_reconfigurable(
-            lambda config: log_manager.reconfigure_default_log_config(config.topic_defaults)
-        )
-        dispatcher.process_all()
 
         socket_server = self._open_socket_server()
         metadata_cache = MetadataCache(self.broker_id)
@@ -217,6 +215,15 @@ class KafkaServer:
             transactions=transactions,
         )
         self._start_request_handlers(socket_server, apis)
+        dispatcher = ConfigChangeDispatcher(
+            admin_zk_client,
+            {
+                ConfigType.TOPIC: TopicConfigHandler(
+                    log_manager, controller.enable_topic_unclean_leader_election
+                ),
+                ConfigType.BROKER: BrokerConfigHandler(self.broker_id, self._dynamic_config),
+            },
+        )
         self._on_shutdown("configuration listener", dispatcher.listen(zk_client, self._time).close)
         self._on_shutdown("request processing", socket_server.stop_processing_requests)
         socket_server.enable_request_processing()
@@ -287,6 +294,18 @@ class KafkaServer:
             if checkpoint.read() != metadata:
                 checkpoint.write(metadata)
 
+    def _load_dynamic_config(self, admin_zk_client: AdminZkClient, log_manager: LogManager) -> None:
+        """Takes over what was altered in earlier runs; the listener follows later changes."""
+
+        def reconfigure_logs(config: KafkaConfig) -> None:
+            log_manager.reconfigure_default_log_config(config.topic_defaults)
+            log_manager.reconfigure_producer_state(config.log_manager)
+
+        self._dynamic_config.add_reconfigurable(reconfigure_logs)
+        fetch = admin_zk_client.fetch_entity_config
+        self._dynamic_config.update_default_config(fetch(ConfigType.BROKER, DEFAULT_ENTITY_NAME))
+        self._dynamic_config.update_broker_config(fetch(ConfigType.BROKER, str(self.broker_id)))
+
     def _report_failed_log_dir(self, zk_client: KafkaZkClient, log_dir: str) -> None:
         try:
             zk_client.propagate_log_dir_event(self.broker_id)
@@ -350,6 +369,9 @@ class KafkaServer:
             zk_client=zk_client,
             replica_manager=replica_manager,
             metadata_cache=metadata_cache,
+            is_verification_enabled=lambda: (
+                self._dynamic_config.current.log_manager.transaction_partition_verification_enable
+            ),
             time=self._time,
             metrics=self.metrics,
         )
@@ -369,8 +391,8 @@ class KafkaServer:
                 self._config.broker.broker_rack,
             )
         )
-        return KafkaController(
-            self._config.controller,
+        controller = KafkaController(
+            self._dynamic_config.current.controller,
             zk_client,
             broker_info=broker_info,
             broker_epoch=zk_client.register_broker(broker_info),
@@ -380,6 +402,10 @@ class KafkaServer:
             metrics=self.metrics,
             scheduler=scheduler,
         )
+        self._dynamic_config.add_reconfigurable(
+            lambda config: controller.reconfigure(config.controller)
+        )
+        return controller
 
     def _apis_factory(
         self,
@@ -510,7 +536,7 @@ class KafkaServer:
             channel,
             apis(channel),
             time=self._time,
-            num_threads=self._config.broker.num_io_threads,
+            num_threads=self._dynamic_config.current.broker.num_io_threads,
             metrics=self.metrics,
         )
         self._on_shutdown("request handlers", pool.shutdown)

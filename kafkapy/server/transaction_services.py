@@ -54,6 +54,7 @@ def build_transaction_services(
     zk_client: KafkaZkClient,
     replica_manager: ReplicaManager,
     metadata_cache: MetadataCache,
+    is_verification_enabled: Callable[[], bool],
     time: Time,
     metrics: MetricsRegistry,
 ) -> TransactionServices:
@@ -122,7 +123,7 @@ def build_transaction_services(
         TransactionVerification(
             replica_manager,
             add_partitions_to_txn_manager,
-            enabled=config.log_manager.transaction_partition_verification_enable,
+            is_verification_enabled,
         ),
         add_partitions_to_txn_manager,
         scheduler,

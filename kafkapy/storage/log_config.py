@@ -489,6 +489,7 @@ class LogManagerConfig:
         DAY_MS,
         at_least(1),
         importance=Importance.LOW,
+        dynamic=True,
         doc="How long a partition remembers an idempotent producer that no longer writes.",
     )
     producer_id_expiration_check_interval_ms: int = config(
@@ -502,6 +503,7 @@ class LogManagerConfig:
         "transaction.partition.verification.enable",
         True,
         importance=Importance.LOW,
+        dynamic=True,
         doc="Whether the first append of a transaction to a partition is checked with the "
         "transaction's coordinator, so that no transaction is left hanging.",
     )

@@ -1,6 +1,5 @@
 """Opening a log: the parts, loaded and put together."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from kafkapy.storage.local_log import LocalLog
@@ -9,20 +8,9 @@ from kafkapy.storage.log_file_utils import parse_topic_partition_name
 from kafkapy.storage.log_loader import LogLoader
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_state_manager import ProducerStateManager
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_environment import StorageEnvironment
 from kafkapy.storage.unified_log import UnifiedLog, open_leader_epoch_cache
-
-
-@dataclass(frozen=True, slots=True)
-class ProducerExpiration:
-    """Ports: org.apache.kafka.storage.internals.log.ProducerStateManagerConfig"""
-
-    producer_id_expiration_ms: int = 86_400_000
-    check_interval_ms: int = 600_000
-    transaction_verification_enabled: bool = False
-
-
-DEFAULT_PRODUCER_EXPIRATION = ProducerExpiration()
 
 
 def open_log(
@@ -34,7 +22,7 @@ def open_log(
     recovery_point: int = 0,
     had_clean_shutdown: bool = True,
     topic_id: UUID | None = None,
-    producer_expiration: ProducerExpiration = DEFAULT_PRODUCER_EXPIRATION,
+    producer_state_config: ProducerStateManagerConfig,
 ) -> UnifiedLog:
     """The log in a directory, made if the directory is new and empty; raises OSError.
 
@@ -46,9 +34,8 @@ def open_log(
     producer_state_manager = ProducerStateManager(
         topic_partition,
         directory,
-        producer_id_expiration_ms=producer_expiration.producer_id_expiration_ms,
+        config=producer_state_config,
         file_system=environment.file_system,
-        transaction_verification_enabled=producer_expiration.transaction_verification_enabled,
     )
     loaded = LogLoader(
         directory,
@@ -61,7 +48,6 @@ def open_log(
         recovery_point_checkpoint=recovery_point,
         leader_epoch_cache=leader_epoch_cache,
         producer_state_manager=producer_state_manager,
-        producer_id_expiration_ms=producer_expiration.producer_id_expiration_ms,
     ).load()
     local_log = LocalLog(
         directory,
@@ -79,5 +65,5 @@ def open_log(
         producer_state_manager=producer_state_manager,
         topic_id=topic_id,
         environment=environment,
-        producer_id_expiration_check_interval_ms=producer_expiration.check_interval_ms,
+        producer_id_expiration_check_interval_ms=producer_state_config.check_interval_ms,
     )

@@ -59,7 +59,6 @@ class LogLoader:
         recovery_point_checkpoint: int,
         leader_epoch_cache: LeaderEpochFileCache,
         producer_state_manager: ProducerStateManager,
-        producer_id_expiration_ms: int,
     ) -> None:
         self._dir = directory
         self._topic_partition = topic_partition
@@ -72,7 +71,6 @@ class LogLoader:
         self._recovery_point_checkpoint = recovery_point_checkpoint
         self._leader_epoch_cache = leader_epoch_cache
         self._producer_state_manager = producer_state_manager
-        self._producer_id_expiration_ms = producer_id_expiration_ms
         # The state at the end of the segment recovered last.
         self._recovered_producers: ProducerStateManager | None = None
 
@@ -269,7 +267,7 @@ class LogLoader:
             manager = ProducerStateManager(
                 self._topic_partition,
                 self._dir,
-                producer_id_expiration_ms=self._producer_id_expiration_ms,
+                config=self._producer_state_manager.config,
                 file_system=self._file_system,
             )
             rebuild_producer_state(

@@ -18,7 +18,7 @@ from kafkapy.storage.file_system import FileSystem
 from kafkapy.storage.log_config import LONG_MAX, LogConfig, LogManagerConfig
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
 from kafkapy.storage.log_directory import LogDirectory
-from kafkapy.storage.log_factory import ProducerExpiration, open_log
+from kafkapy.storage.log_factory import open_log
 from kafkapy.storage.log_file_utils import (
     DELETE_DIR_SUFFIX,
     FUTURE_DIR_SUFFIX,
@@ -28,6 +28,7 @@ from kafkapy.storage.log_file_utils import (
     log_stray_dir_name,
     parse_topic_partition_name,
 )
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_environment import StorageEnvironment
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.utils.scheduler import Scheduler
@@ -81,7 +82,7 @@ class LogManager:
             metrics,
             rng or random.Random(),
         )
-        self._producer_expiration = ProducerExpiration(
+        self._producer_state_config = ProducerStateManagerConfig(
             config.producer_id_expiration_ms,
             config.producer_id_expiration_check_interval_ms,
             config.transaction_partition_verification_enable,
@@ -298,6 +299,12 @@ class LogManager:
         for log, config in configs:
             log.update_config(config)
 
+    def reconfigure_producer_state(self, config: LogManagerConfig) -> None:
+        """What of producer state can be changed holds for all logs from now on."""
+        current = self._producer_state_config
+        current.producer_id_expiration_ms = config.producer_id_expiration_ms
+        current.transaction_verification_enabled = config.transaction_partition_verification_enable
+
     # --- background tasks
 
     def cleanup_logs(self) -> None:
@@ -399,7 +406,7 @@ class LogManager:
                     config,
                     self._environment,
                     topic_id=topic_id,
-                    producer_expiration=self._producer_expiration,
+                    producer_state_config=self._producer_state_config,
                 )
             except OSError as e:
                 self._environment.io_failure(directory.path, f"making {topic_partition}", e)
@@ -461,7 +468,7 @@ class LogManager:
                             log_start_offset=log_start_offsets.get(topic_partition, 0),
                             recovery_point=recovery_points.get(topic_partition, 0),
                             had_clean_shutdown=had_clean_shutdown,
-                            producer_expiration=self._producer_expiration,
+                            producer_state_config=self._producer_state_config,
                         )
                     )
 

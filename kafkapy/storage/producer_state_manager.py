@@ -14,6 +14,7 @@ from kafkapy.storage.log_offset_metadata import LogOffsetMetadata
 from kafkapy.storage.producer_append_info import ProducerAppendInfo, TxnMetadata
 from kafkapy.storage.producer_snapshot_file import ProducerSnapshotFile
 from kafkapy.storage.producer_state_entry import ProducerStateEntry
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_errors import CorruptSnapshotError
 from kafkapy.storage.transaction_index import CompletedTxn
 from kafkapy.storage.verification_state_entry import VerificationGuard, VerificationStateEntry
@@ -37,13 +38,11 @@ class ProducerStateManager:
         topic_partition: TopicPartition,
         directory: str,
         *,
-        producer_id_expiration_ms: int,
+        config: ProducerStateManagerConfig,
         file_system: FileSystem,
-        transaction_verification_enabled: bool = False,
     ) -> None:
         self.topic_partition = topic_partition  # constant after construction
-        self._transaction_verification_enabled = transaction_verification_enabled
-        self._producer_id_expiration_ms = producer_id_expiration_ms
+        self.config = config
         self._file_system = file_system
         self._directory = directory
         self._producers: dict[int, ProducerStateEntry] = {}
@@ -136,7 +135,7 @@ class ProducerStateManager:
     ) -> bool:
         """Whether a transactional append would open a transaction that nobody has confirmed."""
         return (
-            self._transaction_verification_enabled
+            self.config.transaction_verification_enabled
             and not self.has_ongoing_transaction(producer_id, producer_epoch)
             and not self.verification_guard(producer_id).verify(guard)
         )
@@ -194,7 +193,7 @@ class ProducerStateManager:
         abandoned = [
             producer_id
             for producer_id, state in self._verification_states.items()
-            if now_ms - state.timestamp >= self._producer_id_expiration_ms
+            if now_ms - state.timestamp >= self.config.producer_id_expiration_ms
         ]
         for producer_id in abandoned:
             del self._verification_states[producer_id]
@@ -314,7 +313,7 @@ class ProducerStateManager:
     def _is_expired(self, now_ms: int, entry: ProducerStateEntry) -> bool:
         return (
             entry.current_txn_first_offset is None
-            and now_ms - entry.last_timestamp >= self._producer_id_expiration_ms
+            and now_ms - entry.last_timestamp >= self.config.producer_id_expiration_ms
         )
 
     def _remove_unreplicated_transactions(self, offset: int) -> None:

@@ -10,6 +10,7 @@ from kafkapy.common.protocol.messages.alter_partition import (
 from kafkapy.common.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.common.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.common.types import TopicPartition
+from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.controller.controller_events import (
     ApiResult,
     AutoPreferredReplicaLeaderElection,
@@ -154,6 +155,18 @@ def test_unclean_leader_is_elected_as_soon_as_the_topic_allows_it(cluster: Clust
         ConfigType.TOPIC, "t", {"unclean.leader.election.enable": "true"}
     )
     cluster.controller.enable_topic_unclean_leader_election("t")
+
+    cluster.wait_for_leader(TP0, 0)
+
+
+def test_unclean_leader_is_elected_as_soon_as_the_default_allows_it(cluster: Cluster) -> None:
+    start(cluster, 0, 1)
+    cluster.create_topic("t", [1, 0])
+    assert alter_isr(cluster, TP0, [1]) is Errors.NONE
+    cluster.stop(1)
+    cluster.wait_for_leader(TP0, -1)
+
+    cluster.controller.reconfigure(ControllerConfig(unclean_leader_election_enable=True))
 
     cluster.wait_for_leader(TP0, 0)
 

@@ -5,6 +5,7 @@ import pytest
 from kafkapy.common.errors import Errors, InvalidPidMappingError
 from kafkapy.common.types import TopicPartition
 from kafkapy.replication.transaction_verification import TransactionVerification
+from kafkapy.storage.log_config import LogManagerConfig
 from kafkapy.storage.verification_state_entry import VerificationGuard
 from tests.helpers.records import records
 from tests.unit.replication.conftest import MakeBroker
@@ -16,11 +17,12 @@ PRODUCER = 7
 
 
 class Producer:
-    def __init__(self, broker: ReplicaHarness, *, enabled: bool = True) -> None:
+    def __init__(self, broker: ReplicaHarness) -> None:
         self.broker = broker
+        self.verification_enabled = True
         self.verifier = FakeVerifier()
         self.verification = TransactionVerification(
-            broker.replica_manager, self.verifier, enabled=enabled
+            broker.replica_manager, self.verifier, lambda: self.verification_enabled
         )
 
     def send(self, entries) -> list[dict]:
@@ -125,13 +127,22 @@ def test_partition_that_is_not_led_here_is_not_asked_about(producer: Producer) -
     assert producer.verifier.asked == []
 
 
-def test_nothing_is_verified_when_it_is_turned_off(make_broker: MakeBroker) -> None:
-    broker = make_broker()
-    broker.lead(TP)
-    producer = Producer(broker, enabled=False)
+def test_verification_can_be_turned_off_and_on_again(producer: Producer) -> None:
+    log_manager = producer.broker.log_manager
 
+    def turn(*, on: bool) -> None:
+        producer.verification_enabled = on
+        log_manager.reconfigure_producer_state(
+            LogManagerConfig(transaction_partition_verification_enable=on)
+        )
+
+    turn(on=False)
     assert producer.errors({TP: batch()}) == {TP: Errors.NONE}
     assert producer.verifier.asked == []
+
+    turn(on=True)
+    assert producer.errors({OTHER: batch()}) == {OTHER: Errors.NONE}
+    assert producer.verifier.asked == [[OTHER]]
 
 
 def test_records_of_a_coordinator_are_verified_too(producer: Producer) -> None:

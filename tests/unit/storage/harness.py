@@ -17,8 +17,9 @@ from kafkapy.storage.fetch_isolation import FetchIsolation
 from kafkapy.storage.file_system import FileSystem, OsFileSystem
 from kafkapy.storage.log_config import LogConfig, LogManagerConfig
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
-from kafkapy.storage.log_factory import DEFAULT_PRODUCER_EXPIRATION, ProducerExpiration, open_log
+from kafkapy.storage.log_factory import open_log
 from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_environment import StorageEnvironment
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.helpers.mock_time import MockTime
@@ -113,7 +114,6 @@ class StorageHarness:
         recovery_point: int = 0,
         log_start_offset: int = 0,
         topic_id: UUID | None = None,
-        producer_expiration: ProducerExpiration = DEFAULT_PRODUCER_EXPIRATION,
     ) -> UnifiedLog:
         path = self.partition_dir(name)
         self.file_system.makedirs(path)
@@ -125,7 +125,7 @@ class StorageHarness:
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
             topic_id=topic_id,
-            producer_expiration=producer_expiration,
+            producer_state_config=ProducerStateManagerConfig(),
         )
 
     def log_manager(

@@ -11,6 +11,7 @@ from kafkapy.storage.file_system import OsFileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.producer_state_manager import ProducerStateManager
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_errors import LogSegmentOffsetOverflowError
 from tests.helpers.mock_time import MockTime
 from tests.unit.storage.harness import TIMESTAMP, joined, records
@@ -169,7 +170,7 @@ def recover(segment: LogSegment, path: Path, **options: object) -> int:
     manager = ProducerStateManager(
         TopicPartition("t", 0),
         str(path),
-        producer_id_expiration_ms=1000,
+        config=ProducerStateManagerConfig(1000),
         file_system=OsFileSystem(),
     )
     return segment.recover(manager, **options)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from kafkapy.storage.file_system import OsFileSystem
 from kafkapy.storage.producer_snapshot_file import ProducerSnapshotFile
 from kafkapy.storage.producer_state_entry import BatchMetadata, ProducerStateEntry
 from kafkapy.storage.producer_state_manager import ProducerStateManager
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_errors import CorruptSnapshotError
 from kafkapy.storage.transaction_index import CompletedTxn
 from tests.unit.storage.harness import TIMESTAMP, records
@@ -29,7 +30,7 @@ def open_manager(path: Path) -> ProducerStateManager:
     return ProducerStateManager(
         TopicPartition("t", 0),
         str(path),
-        producer_id_expiration_ms=DAY_MS,
+        config=ProducerStateManagerConfig(DAY_MS),
         file_system=OsFileSystem(),
     )
 

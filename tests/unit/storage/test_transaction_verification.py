@@ -10,6 +10,7 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.file_system import OsFileSystem
 from kafkapy.storage.producer_state_manager import ProducerStateManager
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.verification_state_entry import VerificationGuard
 from tests.helpers.mock_time import MockTime
 from tests.helpers.records import end_txn_marker, records
@@ -144,9 +145,8 @@ def test_abandoned_verification_expires(tmp_path: Path) -> None:
     manager = ProducerStateManager(
         TopicPartition("t", 0),
         str(tmp_path),
-        producer_id_expiration_ms=1_000,
+        config=ProducerStateManagerConfig(1_000),
         file_system=OsFileSystem(),
-        transaction_verification_enabled=True,
     )
     guard = manager.maybe_start_transaction_verification(PRODUCER, sequence=0, epoch=0, now_ms=0)
 

@@ -74,7 +74,7 @@ class GroupHarness:
             broker_id=1,
             replica_manager=self.replicas.replica_manager,
             transaction_verification=TransactionVerification(
-                self.replicas.replica_manager, self.verifier, enabled=True
+                self.replicas.replica_manager, self.verifier, lambda: True
             ),
             time=self.time,
             metrics=self.replicas.metrics,
