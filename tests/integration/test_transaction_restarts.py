@@ -49,8 +49,16 @@ def uncommitted_everywhere(client: Client, topic: str) -> list[list[str]]:
 
 
 def state_of(client: Client) -> str:
-    response = client.request(DescribeTransactionsRequest(transactional_ids=[NAME]))
-    return response.transaction_states[0].transaction_state
+    """Once its coordinator has loaded it, which goes on in the background."""
+    states: list[str] = []
+
+    def describe() -> Errors:
+        response = client.request(DescribeTransactionsRequest(transactional_ids=[NAME]))
+        states.append(response.transaction_states[0].transaction_state)
+        return Errors.for_code(response.transaction_states[0].error_code)
+
+    assert until_settled(describe) is Errors.NONE
+    return states[-1]
 
 
 def decide(log_dir: Path, topic: str, producer: TransactionalProducer, state: S) -> None:
