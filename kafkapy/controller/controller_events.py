@@ -203,7 +203,9 @@ class ControlledShutdown(ControllerEvent):
         self.fail(ControllerMovedError("The controller moved to another broker"))
 
 
-ElectLeadersCallback = Callable[[dict[TopicPartition, ApiResult]], None]
+# Per partition: the leader it was given, or why it was not.
+ElectionResults = dict[TopicPartition, "ApiResult | int"]
+ElectLeadersCallback = Callable[[ElectionResults], None]
 
 
 @dataclass(frozen=True, slots=True)

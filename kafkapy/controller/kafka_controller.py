@@ -373,9 +373,7 @@ class KafkaController:
     def _alter_isr(self, event: events.AlterPartitionReceived) -> AlterPartitionResponse:
         return self._alter_partition.process(event.request, event.version)
 
-    def _elect_leaders(
-        self, event: events.ReplicaLeaderElection
-    ) -> dict[TopicPartition, ApiResult]:
+    def _elect_leaders(self, event: events.ReplicaLeaderElection) -> events.ElectionResults:
         if event.partitions is None:
             self._elections.process_zk_election()
             return {}

@@ -10,6 +10,7 @@ from kafkapy.controller.controller_context import ControllerContext
 from kafkapy.controller.controller_events import (
     ApiResult,
     ControllerEvent,
+    ElectionResults,
     ElectionTrigger,
     ElectionType,
 )
@@ -78,10 +79,10 @@ class LeaderElectionManager:
         partitions: Collection[TopicPartition],
         election_type: ElectionType,
         trigger: ElectionTrigger,
-    ) -> dict[TopicPartition, ApiResult]:
+    ) -> ElectionResults:
         """How it ended for each partition."""
         known = self._context.all_partitions
-        results: dict[TopicPartition, ApiResult] = {}
+        results: ElectionResults = {}
         electable = []
         for partition in sorted(set(partitions)):
             if partition not in known:
@@ -95,10 +96,12 @@ class LeaderElectionManager:
             elif self._is_election_needed(partition, election_type):
                 electable.append(partition)
             else:
-                results[partition] = ApiResult(Errors.ELECTION_NOT_NEEDED)
+                error = Errors.ELECTION_NOT_NEEDED
+                results[partition] = ApiResult(error, error.message)
         outcomes = self._run(electable, election_type, trigger)
         for partition in electable:
-            results[partition] = _result(election_type, outcomes.get(partition))
+            outcome = outcomes.get(partition) or self._first_leader(partition)
+            results[partition] = _result(election_type, outcome)
         return results
 
     def rebalance(self) -> None:
@@ -147,6 +150,13 @@ class LeaderElectionManager:
             return leader != self._context.partition_replica_assignment(partition)[0]
         return leader in (None, NO_LEADER) or leader not in self._context.live_broker_ids
 
+    def _first_leader(self, partition: TopicPartition) -> ElectionOutcome:
+        """Of a partition that was new, so that it was not elected for."""
+        info = self._context.partition_leadership_info(partition)
+        if info is None:
+            return StateChangeFailedError(f"No replica of {partition} is alive")
+        return info.leader_and_isr
+
     def _can_move_back(self, partition: TopicPartition) -> bool:
         if self._context.partitions_being_reassigned:
             return False
@@ -166,7 +176,7 @@ class LeaderElectionManager:
         return info.leader_and_isr.leader if info is not None else None
 
 
-def _result(election_type: ElectionType, outcome: ElectionOutcome | None) -> ApiResult:
+def _result(election_type: ElectionType, outcome: ElectionOutcome) -> ApiResult | int:
     if isinstance(outcome, StateChangeFailedError):
         error = (
             Errors.PREFERRED_LEADER_NOT_AVAILABLE
@@ -176,4 +186,4 @@ def _result(election_type: ElectionType, outcome: ElectionOutcome | None) -> Api
         return ApiResult(error, str(outcome))
     if isinstance(outcome, Exception):
         return ApiResult.of(outcome)
-    return ApiResult()
+    return outcome.leader

@@ -135,7 +135,8 @@ class PartitionReassignmentManager:
             if targets is None and current.is_being_reassigned:
                 targets = current.origin_replicas
             if targets is None:
-                results[partition] = ApiResult(Errors.NO_REASSIGNMENT_IN_PROGRESS)
+                error = Errors.NO_REASSIGNMENT_IN_PROGRESS
+                results[partition] = ApiResult(error, error.message)
             elif not current.replicas or self._context.is_topic_queued_up_for_deletion(
                 partition.topic
             ):

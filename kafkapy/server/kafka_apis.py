@@ -22,6 +22,7 @@ from kafkapy.server.apis.inter_broker import InterBrokerHandler
 from kafkapy.server.apis.metadata import MetadataHandler
 from kafkapy.server.apis.offsets import OffsetsHandler
 from kafkapy.server.apis.produce import ProduceHandler
+from kafkapy.server.apis.reassignments import ReassignmentsHandler
 from kafkapy.server.apis.topics import TopicsHandler
 from kafkapy.server.apis.transaction_admin import TransactionAdminHandler
 from kafkapy.server.apis.transaction_markers import TransactionMarkersHandler
@@ -50,6 +51,7 @@ class ApiHandlers:
     transactions: TransactionsHandler
     transaction_markers: TransactionMarkersHandler
     transaction_admin: TransactionAdminHandler
+    reassignments: ReassignmentsHandler
     inter_broker: InterBrokerHandler
 
 
@@ -88,13 +90,21 @@ _TABLE: dict[ApiKeys, Callable[[ApiHandlers], Handler]] = {
     ApiKeys.DESCRIBE_LOG_DIRS: lambda h: h.cluster.handle_describe_log_dirs,
     ApiKeys.CREATE_PARTITIONS: lambda h: h.topics.handle_create_partitions,
     ApiKeys.DELETE_GROUPS: lambda h: h.groups.handle_delete_groups,
+    ApiKeys.ELECT_LEADERS: lambda h: h.reassignments.handle_elect_leaders,
     ApiKeys.INCREMENTAL_ALTER_CONFIGS: lambda h: h.configs.handle_incremental_alter_configs,
+    ApiKeys.ALTER_PARTITION_REASSIGNMENTS: lambda h: (
+        h.reassignments.handle_alter_partition_reassignments
+    ),
+    ApiKeys.LIST_PARTITION_REASSIGNMENTS: lambda h: (
+        h.reassignments.handle_list_partition_reassignments
+    ),
     ApiKeys.OFFSET_DELETE: lambda h: h.group_offsets.handle_offset_delete,
     ApiKeys.ALTER_PARTITION: lambda h: h.inter_broker.handle_alter_partition,
     ApiKeys.DESCRIBE_CLUSTER: lambda h: h.cluster.handle_describe_cluster,
     ApiKeys.DESCRIBE_PRODUCERS: lambda h: h.transaction_admin.handle_describe_producers,
     ApiKeys.DESCRIBE_TRANSACTIONS: lambda h: h.transaction_admin.handle_describe_transactions,
     ApiKeys.LIST_TRANSACTIONS: lambda h: h.transaction_admin.handle_list_transactions,
+    ApiKeys.ALLOCATE_PRODUCER_IDS: lambda h: h.inter_broker.handle_allocate_producer_ids,
     ApiKeys.DESCRIBE_TOPIC_PARTITIONS: lambda h: h.metadata.handle_describe_topic_partitions,
 }
 

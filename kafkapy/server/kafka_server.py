@@ -41,6 +41,7 @@ from kafkapy.server.apis.inter_broker import InterBrokerHandler
 from kafkapy.server.apis.metadata import MetadataHandler
 from kafkapy.server.apis.offsets import OffsetsHandler
 from kafkapy.server.apis.produce import ProduceHandler
+from kafkapy.server.apis.reassignments import ReassignmentsHandler
 from kafkapy.server.apis.topics import TopicsHandler
 from kafkapy.server.apis.transaction_admin import TransactionAdminHandler
 from kafkapy.server.apis.transaction_markers import TransactionMarkersHandler
@@ -53,10 +54,12 @@ from kafkapy.server.config_handler import (
     ConfigChangeDispatcher,
     TopicConfigHandler,
 )
+from kafkapy.server.delayed_elect_leader import DelayedElectLeader
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.fetch_session import FetchManager, FetchSessionCache
 from kafkapy.server.kafka_apis import ENABLED_APIS, ApiHandlers, KafkaApis
 from kafkapy.server.kafka_config import METRICS_OFF, KafkaConfig
+from kafkapy.server.leader_elections import LeaderElections
 from kafkapy.server.linux_io_metrics import register_linux_io_metrics
 from kafkapy.server.metrics_server import MetricsServer
 from kafkapy.server.request_handler import (
@@ -425,6 +428,16 @@ class KafkaServer:
             "topic", SystemTimer("topic", self._time), self.broker_id, metrics=self.metrics
         )
         self._on_shutdown("topic purgatory", purgatory.shutdown)
+        election_purgatory: DelayedOperationPurgatory[DelayedElectLeader] = (
+            DelayedOperationPurgatory(
+                "ElectLeader",
+                SystemTimer("ElectLeader", self._time),
+                self.broker_id,
+                metrics=self.metrics,
+            )
+        )
+        self._on_shutdown("election purgatory", election_purgatory.shutdown)
+        elections = LeaderElections(controller, metadata_cache, election_purgatory, self._time)
         configs = ConfigAdminManager(
             self.broker_id, self._dynamic_config, metadata_cache, admin_zk_client
         )
@@ -508,11 +521,13 @@ class KafkaServer:
                 transaction_admin=TransactionAdminHandler(
                     channel, transactions.coordinator, replica_manager
                 ),
+                reassignments=ReassignmentsHandler(channel, controller, elections, metadata_cache),
                 inter_broker=InterBrokerHandler(
                     channel,
                     replica_manager,
                     controller,
                     admin_manager,
+                    elections=elections,
                     coordinators={
                         CONSUMER_OFFSETS_TOPIC: group_coordinator,
                         TRANSACTION_STATE_TOPIC: transactions.coordinator,

@@ -504,7 +504,8 @@ def test_controlled_shutdown_leaves_nothing_to_move_on_a_single_broker(
             assert (response.error_code, response.remaining_partitions) == (0, [])
 
 
-# Called in every version by test_groups, and by test_transactions and test_transaction_versions.
+# Called in every version by test_groups, by test_transactions and test_transaction_versions, and by
+# test_reassignments.
 _CALLED_ELSEWHERE = {
     ApiKeys.OFFSET_COMMIT,
     ApiKeys.OFFSET_FETCH,
@@ -524,6 +525,10 @@ _CALLED_ELSEWHERE = {
     ApiKeys.DESCRIBE_PRODUCERS,
     ApiKeys.DESCRIBE_TRANSACTIONS,
     ApiKeys.LIST_TRANSACTIONS,
+    ApiKeys.ELECT_LEADERS,
+    ApiKeys.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKeys.LIST_PARTITION_REASSIGNMENTS,
+    ApiKeys.ALLOCATE_PRODUCER_IDS,
 }
 
 

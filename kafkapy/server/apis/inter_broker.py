@@ -7,6 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from kafkapy.common.errors import Errors
+from kafkapy.common.protocol.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
 from kafkapy.common.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -30,6 +34,7 @@ from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.server.admin_manager import AdminManager
+from kafkapy.server.leader_elections import LeaderElections
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +63,7 @@ class InterBrokerHandler:
         controller: KafkaController,
         admin_manager: AdminManager,
         *,
+        elections: LeaderElections,
         coordinators: Mapping[str, Coordinator],
         on_metadata_update: Callable[[], None],
         on_partitions_deleted: Callable[[Collection[TopicPartition]], None],
@@ -66,6 +72,7 @@ class InterBrokerHandler:
         self._replica_manager = replica_manager
         self._controller = controller
         self._admin_manager = admin_manager
+        self._elections = elections
         self._coordinators = coordinators  # by internal topic
         self._on_metadata_update = on_metadata_update
         self._on_partitions_deleted = on_partitions_deleted
@@ -103,11 +110,10 @@ class InterBrokerHandler:
                 request.header.correlation_id, body
             )
             self._on_partitions_deleted(deleted)
-            topics = {state.topic_name for state in body.topic_states} | {
-                state.topic_name for state in body.ungrouped_partition_states
-            }
-            for topic in topics:
+            told = _partitions(body)
+            for topic in {topic_partition.topic for topic_partition in told}:
                 self._admin_manager.try_complete_delayed_topic_operations(topic)
+            self._elections.try_complete(told)
             self._on_metadata_update()
             response = UpdateMetadataResponse()
         self._request_channel.send_response(request, response)
@@ -140,6 +146,15 @@ class InterBrokerHandler:
 
         self._controller.alter_partitions(body, request.header.api_version, respond)
 
+    def handle_allocate_producer_ids(self, request: Request) -> None:
+        """Brokers of Apache Kafka ask the controller; ours claim their blocks in the store."""
+        body = request.body_as(AllocateProducerIdsRequest)
+
+        def respond(response: AllocateProducerIdsResponse) -> None:
+            self._request_channel.send_response(request, response)
+
+        self._controller.allocate_producer_ids(body, respond)
+
     def _on_leadership_change(self, leaders: list[Partition], followers: list[Partition]) -> None:
         for partition in leaders:
             topic, index = partition.topic_partition
@@ -165,3 +180,16 @@ class InterBrokerHandler:
     def _is_stale(self, requested: int) -> bool:
         # Versions that do not carry the epoch leave it at -1.
         return requested != -1 and requested < self._controller.broker_epoch
+
+
+def _partitions(body: UpdateMetadataRequest) -> set[TopicPartition]:
+    """Grouped by topic since version 5."""
+    grouped = {
+        TopicPartition(topic.topic_name, state.partition_index)
+        for topic in body.topic_states
+        for state in topic.partition_states
+    }
+    return grouped | {
+        TopicPartition(state.topic_name, state.partition_index)
+        for state in body.ungrouped_partition_states
+    }

@@ -20,6 +20,7 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.server.apis.by_topic import by_topic
 
 _NO_TRANSACTION = -1
 
@@ -103,9 +104,6 @@ class TransactionAdminHandler:
             return DescribeTransactionsResponse.TransactionState(
                 error_code=found.error.code, transactional_id=transactional_id
             )
-        topics: dict[str, list[int]] = {}
-        for topic, partition in sorted(found.topic_partitions):
-            topics.setdefault(topic, []).append(partition)
         return DescribeTransactionsResponse.TransactionState(
             transactional_id=transactional_id,
             transaction_state=found.state.label,
@@ -114,8 +112,8 @@ class TransactionAdminHandler:
             producer_id=found.producer_id,
             producer_epoch=found.producer_epoch,
             topics=[
-                DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
-                for topic, partitions in topics.items()
+                DescribeTransactionsResponse.TopicData(topic=topic, partitions=list(partitions))
+                for topic, partitions in by_topic(dict.fromkeys(found.topic_partitions)).items()
             ],
         )
 

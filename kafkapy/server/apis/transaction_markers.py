@@ -18,6 +18,7 @@ from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transaction.transaction_result import TransactionResult
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.replication.replica_manager import ReplicaManager
+from kafkapy.server.apis.by_topic import by_topic
 from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.utils.time import Time
 
@@ -153,26 +154,24 @@ class _Answer:
             return self._remaining == 0
 
     def response(self) -> WriteTxnMarkersResponse:
-        return WriteTxnMarkersResponse(
+        response = WriteTxnMarkersResponse
+        return response(
             markers=[
-                WriteTxnMarkersResponse.WritableTxnMarkerResult(
-                    producer_id=producer_id, topics=_topics(errors)
+                response.WritableTxnMarkerResult(
+                    producer_id=producer_id,
+                    topics=[
+                        response.WritableTxnMarkerTopicResult(
+                            name=topic,
+                            partitions=[
+                                response.WritableTxnMarkerPartitionResult(
+                                    partition_index=index, error_code=error.code
+                                )
+                                for index, error in partitions.items()
+                            ],
+                        )
+                        for topic, partitions in by_topic(errors).items()
+                    ],
                 )
                 for producer_id, errors in self._errors.items()
             ]
         )
-
-
-def _topics(
-    errors: Mapping[TopicPartition, Errors],
-) -> list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult]:
-    topics: dict[str, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = {}
-    for (topic, partition), error in errors.items():
-        topics.setdefault(
-            topic, WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(name=topic)
-        ).partitions.append(
-            WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
-                partition_index=partition, error_code=error.code
-            )
-        )
-    return list(topics.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from kafkapy.common.errors import Errors
 from kafkapy.common.protocol.messages.add_offsets_to_txn import (
@@ -35,6 +35,7 @@ from kafkapy.coordinator.transaction.transaction_coordinator import (
 from kafkapy.coordinator.transaction.transaction_result import TransactionResult
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
+from kafkapy.server.apis.by_topic import by_topic
 from kafkapy.utils.time import Time
 
 # The versions from which clients know PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH says it.
@@ -287,12 +288,12 @@ def _transaction_result(
                 results_by_partition=[
                     AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
                         partition_index=partition,
-                        partition_error_code=errors[TopicPartition(topic, partition)].code,
+                        partition_error_code=error.code,
                     )
-                    for partition in partitions
+                    for partition, error in partitions.items()
                 ],
             )
-            for topic, partitions in _by_topic(errors).items()
+            for topic, partitions in by_topic(errors).items()
         ],
     )
 
@@ -325,10 +326,3 @@ def _offset_commit_response(
             for topic in body.topics
         ]
     )
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        topics.setdefault(topic, []).append(partition)
-    return topics
