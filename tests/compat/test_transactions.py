@@ -12,15 +12,21 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkapy.common.errors import Errors
 from tests.compat.brokers import Broker, start_broker
 from tests.compat.contract import MakeTopic
 from tests.compat.tools import java_command, run_kafka_tool
+from tests.helpers import api
+from tests.helpers.broker import Client
+from tests.helpers.records import records
+from tests.helpers.waiting import wait_until
 
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 DUMP_LOG = "kafka.tools.DumpLogSegments"
 WAIT_S = 20
 KILLS = 20
 RECORDS = 4_000
+LOST_PRODUCER = 4711
 
 
 def producer_of(broker: Broker, name: str, **settings: object) -> Producer:
@@ -193,6 +199,34 @@ def _run_and_kill(
         job.stdout.close()
 
 
+def leave_hanging(broker: Broker, topic: str) -> None:
+    """Records of long ago, in a transaction that no coordinator knows of.
+
+    Verified they would be refused, so that is turned off meanwhile.
+    """
+    verification = "transaction.partition.verification.enable"
+    host, port = broker.bootstrap.split(":")
+    with Client((host, int(port))) as client:
+
+        def verify(value: str) -> None:
+            change = (verification, api.SET, value)
+            answer = api.alter_configs(client, api.BROKER_RESOURCE, "", change)
+            assert answer.error_code == Errors.NONE.code
+
+        def send() -> bool:
+            batch = records(
+                "x", producer_id=LOST_PRODUCER, producer_epoch=0, sequence=0, transactional=True
+            )
+            request = api.produce_request(topic, batch, transactional_id="nobody")
+            answer = client.request(request).responses[0].partition_responses[0]
+            return bool(answer.error_code == Errors.NONE.code)
+
+        api.create_topic(client, topic)
+        verify("false")
+        wait_until(send)
+        verify("true")
+
+
 class TestTools:
     @pytest.fixture(scope="class")
     @staticmethod
@@ -237,19 +271,20 @@ class TestTools:
         assert re.search(r"Ongoing\s.*\bt-0\b", described)
         assert len(re.findall(r"^\d+\s+\d+\s+-?\d+\s+", producers, re.MULTILINE)) == 3
 
-    def test_transactions_tool_aborts_a_hanging_transaction(self, own_broker: Broker) -> None:
+    def test_transactions_tool_finds_and_aborts_a_hanging_transaction(
+        self, own_broker: Broker
+    ) -> None:
         server = ("--bootstrap-server", own_broker.bootstrap)
+        partition = ("--topic", "hanging", "--partition", "0")
+        leave_hanging(own_broker, "hanging")
 
-        run_kafka_tool(
-            TRANSACTIONS,
-            *server,
-            *("abort", "--topic", "t", "--partition", "0", "--start-offset", "2"),
-        )
+        found = run_kafka_tool(TRANSACTIONS, *server, "find-hanging", *partition)
+        run_kafka_tool(TRANSACTIONS, *server, "abort", *partition, "--start-offset", "0")
+        found_again = run_kafka_tool(TRANSACTIONS, *server, "find-hanging", *partition)
 
-        producers = run_kafka_tool(
-            TRANSACTIONS, *server, "describe-producers", "--topic", "t", "--partition", "0"
-        )
-        assert len(re.findall(r"\sNone\s*$", producers, re.MULTILINE)) == 3
+        # Topic, partition, producer id and epoch, coordinator epoch, start offset.
+        assert re.search(rf"^hanging\s+0\s+{LOST_PRODUCER}\s+0\s+-1\s+0\s", found, re.MULTILINE)
+        assert "hanging" not in found_again
 
     def test_dump_log_decodes_the_transaction_log(self, own_broker: Broker) -> None:
         assert own_broker.log_dir is not None
