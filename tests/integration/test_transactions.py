@@ -468,6 +468,35 @@ class TestAdministration:
             (state,) = listed.transaction_states
             assert (state.transactional_id, state.transaction_state) == (names[0], "Ongoing")
 
+    @pytest.mark.parametrize(
+        ("filters", "expected"),
+        [
+            ({}, True),
+            ({"state_filters": ["Ongoing"]}, True),
+            ({"state_filters": ["CompleteCommit"]}, False),
+            ({"state_filters": ["Odd"]}, False),
+            ({"producer_id_filters": [4711]}, False),
+            ({"duration_filter": 0}, True),
+            ({"duration_filter": 3_600_000}, False),
+        ],
+    )
+    def test_listing_is_filtered(
+        self,
+        client: Client,
+        topic: str,
+        producer: TransactionalProducer,
+        filters: dict,
+        expected: bool,
+    ) -> None:
+        producer.write(topic, "a")
+
+        def is_listed() -> bool:
+            listed = client.request(ListTransactionsRequest(**filters)).transaction_states
+            return producer.transactional_id in {state.transactional_id for state in listed}
+
+        # Not before the clock has moved on is a transaction older than 0 ms.
+        wait_until(lambda: is_listed() is expected)
+
 
 def _producers(client: Client, topic: str):
     response = client.request(
