@@ -40,6 +40,23 @@ class RecordWalk(NamedTuple):
     offsets_are_contiguous: bool
 
 
+class RecordSlice(NamedTuple):
+    """A record as stored, decoded as far as compaction must know it.
+
+    It is `data[start:end]`; from `rest` on, behind the timestamp, nothing depends on the batch's
+    base timestamp.
+    """
+
+    offset_delta: int
+    timestamp_delta: int
+    key: bytes | None
+    has_value: bool
+    data: bytes
+    start: int
+    rest: int
+    end: int
+
+
 def read_records(
     source: RecordInput,
     *,
@@ -94,6 +111,49 @@ def read_records(
             increment_sequence(base_sequence, offset_delta) if base_sequence >= 0 else NO_SEQUENCE,
             size,
         )
+    _ensure_none_remaining(source, position)
+
+
+def slice_records(source: RecordInput, count: int) -> Iterator[RecordSlice]:
+    """Finds count records and their keys, and copies nothing else.
+
+    Raises InvalidRecordError when the section is not made of them; headers are not looked into.
+    """
+    data = source.data
+    position = 0
+    end = len(data)
+    for _ in range(count):
+        if end - position < _MAX_VARINT_BYTES:
+            data = source.refill(position, _MAX_VARINT_BYTES)
+            position = 0
+            end = len(data)
+        start = position
+        try:
+            length, position = read_varint(data, position)
+            if length > end - position:
+                prefix = position - start
+                data = source.refill(start, prefix + length)
+                start = 0
+                position = prefix
+                end = len(data)
+            record_end = position + length
+            if length < 0 or record_end > end:
+                raise InvalidRecordError(
+                    f"record of {length} bytes does not fit the {end - position} bytes left"
+                )
+            timestamp_delta, rest = read_varlong(data, position + 1)
+            offset_delta, position = read_varint(data, rest)
+            key, position = _read_bytes(data, position)
+            if position >= record_end:
+                raise InvalidRecordError(f"record of {length} bytes does not end where it says")
+            # The zig-zag form of a size is odd when the size is negative, which stands for null.
+            has_value = data[position] & 1 == 0
+        except (IndexError, ValueError) as error:
+            raise InvalidRecordError("record has an invalid structure") from error
+        yield RecordSlice(
+            offset_delta, timestamp_delta, key, has_value, data, start, rest, record_end
+        )
+        position = record_end
     _ensure_none_remaining(source, position)
 
 
@@ -248,6 +308,14 @@ def _skip_sized(source: RecordInput) -> int:
     size, position = read_varint(source.refill(0, _MAX_VARINT_BYTES), 0)
     source.skip(position, max(size, 0))
     return size
+
+
+def write_with_timestamp(out: bytearray, record: RecordSlice, timestamp_delta: int) -> None:
+    """Appends a stored record with another timestamp delta."""
+    write_varint(out, 1 + size_of_varlong(timestamp_delta) + record.end - record.rest)
+    out.append(0)  # no record attribute is in use
+    write_varlong(out, timestamp_delta)
+    out += record.data[record.rest : record.end]
 
 
 def write_record(

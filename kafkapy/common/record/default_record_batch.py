@@ -18,6 +18,7 @@ from kafkapy.common.record.record import Record, TimestampType
 from kafkapy.common.record.record_batch import (
     DELETE_HORIZON_FLAG_MASK,
     LOG_OVERHEAD,
+    MAGIC_VALUE_V2,
     NO_SEQUENCE,
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
@@ -26,6 +27,7 @@ from kafkapy.common.record.record_batch import (
 )
 from kafkapy.common.record.record_input import RecordInput
 from kafkapy.utils.checksums import crc32c
+from kafkapy.utils.varint import BytesLike
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 CRC_START = 21  # the attributes: the first byte under the checksum
@@ -155,3 +157,41 @@ class DefaultRecordBatch(MutableRecordBatch):
         _INT64.pack_into(self.buffer, _MAX_TIMESTAMP_OFFSET, max_timestamp)
         self.crc = crc32c(self.buffer[CRC_START:])
         _UINT32.pack_into(self.buffer, _CRC_OFFSET, self.crc)
+
+
+def assemble_batch(
+    body: BytesLike,
+    *,
+    base_offset: int,
+    last_offset: int,
+    leader_epoch: int,
+    attributes: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    count: int,
+) -> bytearray:
+    """A whole batch around a records section, which is compressed as the attributes say."""
+    out = bytearray(
+        HEADER.pack(
+            base_offset,
+            RECORD_BATCH_OVERHEAD + len(body) - LOG_OVERHEAD,
+            leader_epoch,
+            MAGIC_VALUE_V2,
+            0,
+            attributes,
+            last_offset - base_offset,
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        )
+    )
+    crc = crc32c(body, crc32c(memoryview(out)[CRC_START:]))
+    _UINT32.pack_into(out, _CRC_OFFSET, crc)
+    out += body
+    return out

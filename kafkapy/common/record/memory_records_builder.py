@@ -6,25 +6,22 @@ from kafkapy.common.compression import NO_COMPRESSION, Compression, CompressionT
 from kafkapy.common.errors import InvalidTimestampError
 from kafkapy.common.record.control_record import ControlRecordType, EndTransactionMarker
 from kafkapy.common.record.default_record import write_record
-from kafkapy.common.record.default_record_batch import CRC_START, HEADER
+from kafkapy.common.record.default_record_batch import assemble_batch
 from kafkapy.common.record.legacy_record import write_legacy_record
 from kafkapy.common.record.record import NO_TIMESTAMP, Record, SimpleRecord, TimestampType
 from kafkapy.common.record.record_batch import (
     CONTROL_FLAG_MASK,
     CURRENT_MAGIC_VALUE,
     DELETE_HORIZON_FLAG_MASK,
-    LOG_OVERHEAD,
     MAGIC_VALUE_V0,
     MAGIC_VALUE_V2,
     NO_PARTITION_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
-    RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_FLAG_MASK,
 )
-from kafkapy.utils.checksums import crc32c
 
 
 class RecordsInfo(NamedTuple):
@@ -212,29 +209,19 @@ class MemoryRecordsBuilder:
             attributes |= CONTROL_FLAG_MASK
         if self.delete_horizon_ms is not None:
             attributes |= DELETE_HORIZON_FLAG_MASK
-        size = RECORD_BATCH_OVERHEAD + len(body)
-
-        def header(crc: int) -> bytes:
-            return HEADER.pack(
-                self.base_offset,
-                size - LOG_OVERHEAD,
-                self.leader_epoch,
-                self.magic,
-                crc,
-                attributes,
-                last_offset - self.base_offset,
-                NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp,
-                self._batch_timestamp,
-                self.producer_id,
-                self.producer_epoch,
-                self.base_sequence,
-                self.num_records,
-            )
-
-        crc = crc32c(body, crc32c(header(0)[CRC_START:]))
-        out = bytearray(header(crc))
-        out += body
-        return out
+        return assemble_batch(
+            body,
+            base_offset=self.base_offset,
+            last_offset=last_offset,
+            leader_epoch=self.leader_epoch,
+            attributes=attributes,
+            base_timestamp=NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp,
+            max_timestamp=self._batch_timestamp,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+            count=self.num_records,
+        )
 
     def _build_legacy_wrapper(self, last_offset: int) -> bytearray:
         out = bytearray()
