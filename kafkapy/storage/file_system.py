@@ -26,6 +26,8 @@ class StorageChannel(FileChannel, Protocol):
         """When the file last changed, in milliseconds since the epoch."""
         ...
 
+    def set_modified_ms(self, modified_ms: int) -> None: ...
+
 
 class DiskUsage(NamedTuple):
     total_bytes: int
@@ -119,6 +121,11 @@ class OsFileChannel:
 
     def modified_ms(self) -> int:
         return os.fstat(self._fd).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, modified_ms: int) -> None:
+        # By path where the platform cannot do it by descriptor.
+        target = self._fd if os.utime in os.supports_fd else self._path
+        os.utime(target, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def rename_to(self, path: str) -> None:
         os.replace(self._path, path)

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 
 from kafkapy.common.types import TopicPartition
 from kafkapy.storage.leader_epoch_checkpoint_file import EpochEntry, LeaderEpochCheckpointFile
+from kafkapy.storage.storage_environment import StorageEnvironment
 from kafkapy.utils.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
@@ -167,3 +168,18 @@ class LeaderEpochFileCache:
     def _flush_if_dir_exists(self) -> None:
         with self._lock:
             self._checkpoint.write_if_dir_exists(list(self._epochs))
+
+
+def open_leader_epoch_cache(
+    directory: str, topic_partition: TopicPartition, environment: StorageEnvironment
+) -> LeaderEpochFileCache:
+    """The epochs of the log in a directory."""
+    return LeaderEpochFileCache(
+        topic_partition,
+        LeaderEpochCheckpointFile(
+            directory,
+            file_system=environment.file_system,
+            log_dir_failure_channel=environment.log_dir_failure_channel,
+        ),
+        environment.scheduler,
+    )

@@ -11,7 +11,9 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.storage.fetch_data_info import FetchDataInfo
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_file_utils import (
+    CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
     log_file,
     offset_index_file,
     time_index_file,
@@ -208,7 +210,8 @@ class LocalLog:
                 f"at {active.base_offset}"
             )
         else:
-            self._delete_left_over_files(new_offset)
+            for path in self._delete_files(new_offset):
+                logger.warning("%s: deleted the left-over file %s", self.topic_partition, path)
             if active is not None:
                 active.on_become_inactive_segment()
             new_segment = self.open_segment(new_offset)
@@ -246,6 +249,44 @@ class LocalLog:
         for segment in doomed:
             self.segments.remove(segment.base_offset)
         self._delete_segment_files(doomed, reason)
+
+    def new_cleaned_segment(self, base_offset: int) -> LogSegment:
+        """An empty segment beside the log, for the result of a compaction."""
+        self._delete_files(base_offset, CLEANED_FILE_SUFFIX)
+        return LogSegment.open(
+            self.dir,
+            base_offset,
+            self.config,
+            file_system=self._file_system,
+            time=self._environment.time,
+            suffix=CLEANED_FILE_SUFFIX,
+        )
+
+    def replace_segments(
+        self, new_segments: Iterable[LogSegment], old_segments: Iterable[LogSegment]
+    ) -> tuple[LogSegment, ...]:
+        """Puts compacted segments in the place of others; returns those that no new one replaces.
+
+        After a crash the loader finds files ending in .cleaned, and drops them, or all new ones
+        ending in .swap, and finishes what was begun here: readers never see half of it.
+        """
+        ordered = sorted(new_segments, key=lambda segment: segment.base_offset)
+        # Retention may have taken some of them meanwhile.
+        doomed = [segment for segment in old_segments if segment.base_offset in self.segments]
+        # The first one last: as long as a .cleaned file is left, the .swap files do not count.
+        for segment in reversed(ordered):
+            segment.change_file_suffixes(CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
+        for segment in reversed(ordered):
+            self.segments.add(segment)
+        new_offsets = {segment.base_offset for segment in ordered}
+        not_replaced = tuple(s for s in doomed if s.base_offset not in new_offsets)
+        for segment in not_replaced:
+            self.segments.remove(segment.base_offset)
+        self._delete_segment_files(tuple(doomed), "compaction")
+        for segment in ordered:
+            segment.change_file_suffixes(SWAP_FILE_SUFFIX, "")
+        self._file_system.fsync_dir(self.dir)
+        return not_replaced
 
     def truncate_to(self, target_offset: int) -> tuple[LogSegment, ...]:
         """Removes records at and above an offset; returns the segments that went altogether."""
@@ -331,21 +372,16 @@ class LocalLog:
             if not segment.log.path.endswith(DELETED_FILE_SUFFIX):
                 segment.change_file_suffixes("", DELETED_FILE_SUFFIX)
         # The log's directory may have a new name by then, but it stays in its parent.
-        environment, parent_dir = self._environment, self.parent_dir
+        self._environment.delete_later(
+            segments, "segment files", self.parent_dir, self.config.file_delete_delay_ms
+        )
 
-        def delete() -> None:
-            with environment.io_errors(parent_dir, "deleting segment files"):
-                for segment in segments:
-                    segment.delete_if_exists()
-
-        environment.scheduler.schedule_once("delete-file", delete, self.config.file_delete_delay_ms)
-
-    def _delete_left_over_files(self, base_offset: int) -> None:
-        for path in (
-            log_file(self.dir, base_offset),
-            offset_index_file(self.dir, base_offset),
-            time_index_file(self.dir, base_offset),
-            transaction_index_file(self.dir, base_offset),
-        ):
-            if self._file_system.unlink_if_exists(path):
-                logger.warning("%s: deleted the left-over file %s", self.topic_partition, path)
+    def _delete_files(self, base_offset: int, suffix: str = "") -> list[str]:
+        """Those of a segment that nobody uses; returns which there were."""
+        paths = (
+            log_file(self.dir, base_offset, suffix),
+            offset_index_file(self.dir, base_offset, suffix),
+            time_index_file(self.dir, base_offset, suffix),
+            transaction_index_file(self.dir, base_offset, suffix),
+        )
+        return [path for path in paths if self._file_system.unlink_if_exists(path)]

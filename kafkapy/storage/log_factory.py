@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from kafkapy.storage.leader_epoch_file_cache import open_leader_epoch_cache
 from kafkapy.storage.local_log import LocalLog
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_file_utils import parse_topic_partition_name
@@ -10,7 +11,7 @@ from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_state_manager import ProducerStateManager
 from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_environment import StorageEnvironment
-from kafkapy.storage.unified_log import UnifiedLog, open_leader_epoch_cache
+from kafkapy.storage.unified_log import UnifiedLog
 
 
 def open_log(

@@ -1,6 +1,7 @@
 """How a log comes back from disk."""
 
 import logging
+import os
 from dataclasses import dataclass
 
 from kafkapy.common.types import TopicPartition
@@ -175,7 +176,9 @@ class LogLoader:
             for name in self._file_system.listdir(self._dir):
                 offset = offset_from_file_name(name)
                 is_segment_file = is_log_file(name) or is_index_file(name)
-                if offset is not None and is_segment_file and min(starts) <= offset < max(ends):
+                # Also a segment that nothing is left of: it must not keep the old indexes.
+                is_replaced = offset in starts or min(starts) <= (offset or 0) < max(ends)
+                if offset is not None and is_segment_file and is_replaced:
                     logger.info("%s: %s has been compacted", self._topic_partition, name)
                     self._file_system.unlink(self._path(name))
         for name in self._file_system.listdir(self._dir):
@@ -321,10 +324,9 @@ class LogLoader:
             [segment.base_offset for segment in segments],
         )
 
-        def delete() -> None:
-            for segment in segments:
-                segment.delete_if_exists()
-
-        self._environment.scheduler.schedule_once(
-            "delete-file", delete, self._config.file_delete_delay_ms
+        self._environment.delete_later(
+            segments,
+            "segment files",
+            os.path.dirname(self._dir),
+            self._config.file_delete_delay_ms,
         )

@@ -191,6 +191,10 @@ class LogSegment:
     def last_modified_ms(self) -> int:
         return self._channel.modified_ms()
 
+    @last_modified_ms.setter
+    def last_modified_ms(self, modified_ms: int) -> None:
+        self._channel.set_modified_ms(modified_ms)
+
     @property
     def first_batch_timestamp(self) -> int | None:
         self._load_first_batch_timestamp()

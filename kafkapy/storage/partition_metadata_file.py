@@ -50,6 +50,23 @@ class PartitionMetadataFile:
                 )
             self._dirty_topic_id = topic_id
 
+    def settle(self, topic_id: UUID | None) -> UUID | None:
+        """The id on disk, else the given one, which is then to be written.
+
+        Raises InconsistentTopicIdError if the two differ.
+        """
+        if self.exists():
+            on_disk = self.read()
+            if topic_id not in (None, on_disk):
+                raise InconsistentTopicIdError(
+                    f"{os.path.dirname(self.path)} belongs to the topic id {on_disk}, not "
+                    f"{topic_id}"
+                )
+            return on_disk
+        if topic_id is not None:
+            self.record(topic_id)
+        return topic_id
+
     def maybe_flush(self) -> None:
         if not self.is_dirty:
             return

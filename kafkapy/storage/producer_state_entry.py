@@ -36,6 +36,16 @@ class BatchMetadata(NamedTuple):
         return self.last_offset - self.offset_delta
 
 
+class LastRecord(NamedTuple):
+    """The last thing a producer has written; without a data offset that was a marker.
+
+    Ports: org.apache.kafka.storage.internals.log.LastRecord
+    """
+
+    last_data_offset: int | None
+    producer_epoch: int
+
+
 class ProducerStateEntry:
     """The latest batches, epoch and open transaction of a producer. Guarded by the log's lock.
 

@@ -1,9 +1,10 @@
 """The seams and shared services that every log of a broker uses."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from kafkapy.common.errors import KafkaStorageError
 from kafkapy.common.metrics.registry import MetricsRegistry
@@ -18,6 +19,12 @@ LOG_FLUSH_RATE_AND_TIME_MS = Histogram(
     "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs",
     "How long forcing a segment to disk took.",
 )
+
+
+class Deletable(Protocol):
+    """Something with files of its own."""
+
+    def delete_if_exists(self) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,20 @@ class StorageEnvironment:
     def ensure_online(self, log_dir: str) -> None:
         if self.log_dir_failure_channel.has_offline_log_dir(log_dir):
             raise KafkaStorageError(f"The log directory {log_dir} is offline after an I/O error")
+
+    def delete_later(
+        self, doomed: Sequence[Deletable], what: str, log_dir: str, delay_ms: int
+    ) -> None:
+        """Removes files of a log directory after a while; nobody refers to them any more."""
+        if not doomed:
+            return
+
+        def delete() -> None:
+            with self.io_errors(log_dir, f"deleting {what}"):
+                for item in doomed:
+                    item.delete_if_exists()
+
+        self.scheduler.schedule_once(f"delete {what}", delete, delay_ms)
 
     def io_failure(self, log_dir: str, doing: str, error: OSError) -> KafkaStorageError:
         """Takes the directory offline; the error to raise."""

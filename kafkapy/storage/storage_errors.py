@@ -54,6 +54,20 @@ class UnexpectedAppendOffsetError(OffsetOutOfRangeError):
         self.last_offset = last_offset
 
 
+class LogCleaningAbortedError(KafkaError):
+    """Somebody else needs the log that is being compacted.
+
+    Ports: kafka.common.LogCleaningAbortedException
+    """
+
+
+class CleanerShutdownError(KafkaError):
+    """The thread that compacts a log has been asked to stop.
+
+    Ports: kafka.common.ThreadShutdownException
+    """
+
+
 class LogDirLockedError(KafkaError):
     """Another process uses the log directory."""
 

@@ -18,16 +18,15 @@ from kafkapy.common.errors import (
 from kafkapy.common.record.file_records import TimestampAndOffset
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.record_batch import MAGIC_VALUE_V2
-from kafkapy.common.types import TopicPartition
 from kafkapy.storage import log_offset_lookup, log_retention
 from kafkapy.storage.append_analysis import analyze_and_validate_records
 from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.fetch_data_info import FetchDataInfo
 from kafkapy.storage.fetch_isolation import FetchIsolation
-from kafkapy.storage.leader_epoch_checkpoint_file import LeaderEpochCheckpointFile
 from kafkapy.storage.leader_epoch_file_cache import (
     UNDEFINED_EPOCH_OFFSET,
     LeaderEpochFileCache,
+    open_leader_epoch_cache,
 )
 from kafkapy.storage.local_log import LocalLog
 from kafkapy.storage.log_append_info import LogAppendInfo
@@ -38,7 +37,7 @@ from kafkapy.storage.log_offset_bounds import LogOffsetBounds, LogOffsetSnapshot
 from kafkapy.storage.log_offset_metadata import LogOffsetMetadata
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.partition_metadata_file import PartitionMetadataFile
-from kafkapy.storage.producer_state_entry import ProducerStateEntry
+from kafkapy.storage.producer_state_entry import LastRecord, ProducerStateEntry
 from kafkapy.storage.producer_state_loading import ProducerChanges, rebuild_producer_state
 from kafkapy.storage.producer_state_manager import ProducerStateManager
 from kafkapy.storage.record_assigner import RecordAssigner
@@ -93,13 +92,13 @@ class UnifiedLog:
         )
         # written under self._lock, read by anyone
         self.leader_epoch_cache = leader_epoch_cache
-        self.topic_id = topic_id
+        self.topic_id: UUID | None = None
         self._is_retired = False
         self._partition_metadata_file = self._open_partition_metadata_file()
         self._assigner = self._make_assigner()
         self._bounds.update_high_watermark_with_log_end_offset()
         self._bounds.update_first_unstable_offset()
-        self._initialize_topic_id()
+        self._settle_topic_id(topic_id)
         self._producer_expire_check = environment.scheduler.schedule(
             "PeriodicProducerExpirationCheck",
             self.remove_expired_producers,
@@ -136,11 +135,7 @@ class UnifiedLog:
         """Raises InconsistentTopicIdError if the log belongs to another topic of that name."""
         with self._lock:
             if self.topic_id is None:
-                self.topic_id = topic_id
-                self._partition_metadata_file.record(topic_id)
-                self._environment.scheduler.schedule_once(
-                    "flush-metadata-file", self._partition_metadata_file.maybe_flush
-                )
+                self._settle_topic_id(topic_id)
             elif self.topic_id != topic_id:
                 raise InconsistentTopicIdError(
                     f"{self.topic_partition} has the topic id {self.topic_id}, not {topic_id}"
@@ -197,6 +192,14 @@ class UnifiedLog:
     @property
     def active_segment(self) -> LogSegment:
         return self._local_log.segments.active_segment
+
+    def segments_between(self, start: int, end: int) -> tuple[LogSegment, ...]:
+        """From the one that holds `start` to the last that begins before `end`."""
+        return self._local_log.segments.values_between(start, end)
+
+    def non_active_segments_from(self, offset: int) -> tuple[LogSegment, ...]:
+        active_base = self.active_segment.base_offset
+        return () if offset > active_base else self.segments_between(offset, active_base)
 
     @property
     def latest_epoch(self) -> int | None:
@@ -484,6 +487,17 @@ class UnifiedLog:
         with self._lock:
             return tuple(self.producer_state_manager.active_producers.values())
 
+    def last_records_of_active_producers(self) -> dict[int, LastRecord]:
+        """By producer id."""
+        with self._lock:
+            return {
+                producer_id: LastRecord(
+                    entry.last_data_offset if entry.last_data_offset >= 0 else None,
+                    entry.producer_epoch,
+                )
+                for producer_id, entry in self.producer_state_manager.active_producers.items()
+            }
+
     def maybe_start_transaction_verification(
         self, producer_id: int, *, sequence: int, epoch: int
     ) -> VerificationGuard:
@@ -581,6 +595,19 @@ class UnifiedLog:
             self._local_log.remove_and_delete_segments(deletable, reason)
             self._delete_producer_snapshots_locked(tuple(deletable))
             return len(deletable)
+
+    def new_cleaned_segment(self, base_offset: int) -> LogSegment:
+        """An empty one for the result of a compaction; no part of the log yet."""
+        with self._io_errors("compacting"):
+            return self._local_log.new_cleaned_segment(base_offset)
+
+    def replace_segments(
+        self, new_segments: tuple[LogSegment, ...], old_segments: tuple[LogSegment, ...]
+    ) -> None:
+        """Puts compacted segments in the place of those that they were made from."""
+        with self._lock, self._io_errors("replacing segments of"):
+            gone = self._local_log.replace_segments(new_segments, old_segments)
+            self._delete_producer_snapshots_locked(gone)
 
     def truncate_to(self, target_offset: int) -> bool:
         """Removes records at and above an offset; whether there were any."""
@@ -729,16 +756,9 @@ class UnifiedLog:
             log_dir_failure_channel=self._environment.log_dir_failure_channel,
         )
 
-    def _initialize_topic_id(self) -> None:
-        if self._partition_metadata_file.exists():
-            on_disk = self._partition_metadata_file.read()
-            if self.topic_id not in (None, on_disk):
-                raise InconsistentTopicIdError(
-                    f"{self.dir} belongs to the topic id {on_disk}, not {self.topic_id}"
-                )
-            self.topic_id = on_disk
-        elif self.topic_id is not None:
-            self._partition_metadata_file.record(self.topic_id)
+    def _settle_topic_id(self, topic_id: UUID | None) -> None:
+        self.topic_id = self._partition_metadata_file.settle(topic_id)
+        if self._partition_metadata_file.is_dirty:
             self._environment.scheduler.schedule_once(
                 "flush-metadata-file", self._partition_metadata_file.maybe_flush
             )
@@ -759,30 +779,9 @@ class UnifiedLog:
             manager.remove_and_mark_snapshot_for_deletion(segment.base_offset)
             for segment in segments
         ]
-        snapshots = [snapshot for snapshot in marked if snapshot is not None]
-        if not snapshots:
-            return
-        environment, parent_dir = self._environment, self.parent_dir
-
-        def delete() -> None:
-            with environment.io_errors(parent_dir, "deleting producer snapshots"):
-                for snapshot in snapshots:
-                    snapshot.delete_if_exists()
-
-        environment.scheduler.schedule_once(
-            "delete-producer-snapshot", delete, self.config.file_delete_delay_ms
+        self._environment.delete_later(
+            [snapshot for snapshot in marked if snapshot is not None],
+            "producer snapshots",
+            self.parent_dir,
+            self.config.file_delete_delay_ms,
         )
-
-
-def open_leader_epoch_cache(
-    directory: str, topic_partition: TopicPartition, environment: StorageEnvironment
-) -> LeaderEpochFileCache:
-    return LeaderEpochFileCache(
-        topic_partition,
-        LeaderEpochCheckpointFile(
-            directory,
-            file_system=environment.file_system,
-            log_dir_failure_channel=environment.log_dir_failure_channel,
-        ),
-        environment.scheduler,
-    )
