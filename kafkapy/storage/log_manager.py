@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from uuid import UUID
 
 from kafkapy.common.errors import KafkaError, KafkaStorageError, LogDirNotFoundError
@@ -14,7 +15,9 @@ from kafkapy.common.metrics.stats import Gauge
 from kafkapy.common.types import TopicPartition
 from kafkapy.storage.broker_topic_stats import BrokerTopicStats
 from kafkapy.storage.clean_shutdown_file import UNKNOWN_BROKER_EPOCH
+from kafkapy.storage.cleaner_config import CleanerConfig
 from kafkapy.storage.file_system import FileSystem
+from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_config import LONG_MAX, LogConfig, LogManagerConfig
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
 from kafkapy.storage.log_directory import LogDirectory
@@ -67,10 +70,11 @@ class LogManager:
         file_system: FileSystem,
         broker_topic_stats: BrokerTopicStats,
         metrics: MetricsRegistry,
+        cleaner_config: CleanerConfig | None = None,
         rng: random.Random | None = None,
     ) -> None:
         """Makes and locks the directories; raises KafkaError if none can be used, or if one is
-        another broker's."""
+        another broker's. Without a `cleaner_config` nothing is compacted."""
         # constant after construction
         self._config = config
         self._environment = StorageEnvironment(
@@ -100,6 +104,12 @@ class LogManager:
         # Replaced, never changed, so that reading needs no lock. Written under self._lock.
         self._live_dirs: dict[str, LogDirectory] = self._open_log_dirs()
         self._shut_down = False
+        # constant after construction
+        self._cleaner = (
+            LogCleaner(cleaner_config, self._live_dirs, self._logs_by_partition, self._environment)
+            if cleaner_config is not None and cleaner_config.enable_cleaner
+            else None
+        )
         metrics.gauge(
             OFFLINE_LOG_DIRECTORY_COUNT, lambda: len(self.log_dirs) - len(self._live_dirs)
         )
@@ -141,6 +151,8 @@ class LogManager:
             self._topic_overrides = dict(topic_config_overrides or {})
         self._load_logs()
         self._schedule_tasks()
+        if self._cleaner is not None:
+            self._cleaner.startup()
 
     def shutdown(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """Flushes and closes all logs and leaves the directories marked as clean. Idempotent."""
@@ -148,6 +160,8 @@ class LogManager:
             if self._shut_down:
                 return
             self._shut_down = True
+        if self._cleaner is not None:
+            self._cleaner.shutdown()
         self._environment.metrics.remove(OFFLINE_LOG_DIRECTORY_COUNT)
         directories = tuple(self._live_dirs.values())
         threads = [
@@ -225,6 +239,9 @@ class LogManager:
                         f"The log of {topic_partition} may be in a directory that is offline"
                     )
                 return
+            if self._cleaner is not None:
+                self._cleaner.manager.abort_cleaning(topic_partition)
+                self._cleaner.manager.update_checkpoints(log.parent_dir, remove=topic_partition)
             log.remove_metrics()
             name = (log_stray_dir_name if is_stray else log_delete_dir_name)(topic_partition)
             log.rename_dir(name, reinitialize=False)
@@ -244,7 +261,15 @@ class LogManager:
         directories = set()
         for topic_partition, offset in offsets.items():
             log = self._current_logs.get(topic_partition)
-            if log is not None and log.truncate_to(offset):
+            if log is None:
+                continue
+            if offset >= log.active_segment.base_offset:
+                # The active segment is never compacted.
+                is_cut = log.truncate_to(offset)
+            else:
+                with self._cleaning_paused(log):
+                    is_cut = log.truncate_to(offset)
+            if is_cut:
                 directories.add(log.parent_dir)
         for path in directories:
             if (directory := self._live_dirs.get(path)) is not None:
@@ -254,7 +279,8 @@ class LogManager:
         log = self._current_logs.get(topic_partition)
         if log is None:
             return
-        log.truncate_fully_and_start_at(offset)
+        with self._cleaning_paused(log):
+            log.truncate_fully_and_start_at(offset)
         if (directory := self._live_dirs.get(log.parent_dir)) is not None:
             self._checkpoint_dir(directory)
 
@@ -267,6 +293,8 @@ class LogManager:
                 lost = [log for log in self._current_logs.values() if log.parent_dir == log_dir]
                 for log in lost:
                     del self._current_logs[log.topic_partition]
+            if self._cleaner is not None:
+                self._cleaner.manager.handle_log_dir_failure(log_dir)
             for log in lost:
                 log.remove_metrics()
                 log.close_handlers()
@@ -286,7 +314,7 @@ class LogManager:
             config = LogConfig.from_overrides(self._default_config, overrides)
             logs = [log for tp, log in self._current_logs.items() if tp.topic == topic]
         for log in logs:
-            log.update_config(config)
+            self._update_config(log, config)
 
     def reconfigure_default_log_config(self, default_config: LogConfig) -> None:
         """The broker's settings have changed: so have those of all topics without their own."""
@@ -297,7 +325,17 @@ class LogManager:
                 for log in self._current_logs.values()
             ]
         for log, config in configs:
-            log.update_config(config)
+            self._update_config(log, config)
+
+    def reconfigure_cleaner(self, config: CleanerConfig) -> None:
+        if self._cleaner is not None:
+            self._cleaner.reconfigure(config)
+
+    def _update_config(self, log: UnifiedLog, config: LogConfig) -> None:
+        was_compact = log.config.compact
+        log.update_config(config)
+        if self._cleaner is not None and was_compact and not config.compact:
+            self._cleaner.manager.abort_cleaning(log.topic_partition)
 
     def reconfigure_producer_state(self, config: LogManagerConfig) -> None:
         """What of producer state can be changed holds for all logs from now on."""
@@ -308,8 +346,16 @@ class LogManager:
     # --- background tasks
 
     def cleanup_logs(self) -> None:
-        """Applies retention to every log."""
-        self._for_each_log("Retention", lambda log: log.delete_old_segments())
+        """Applies retention to every log that is not compacted: the cleaner sees to those."""
+        if self._cleaner is None:
+            logs = tuple(log for log in self.all_logs() if not log.config.compact)
+            self._for_each_log("Retention", lambda log: log.delete_old_segments(), logs)
+            return
+        logs = self._cleaner.manager.pause_cleaning_for_non_compacted_partitions()
+        try:
+            self._for_each_log("Retention", lambda log: log.delete_old_segments(), logs)
+        finally:
+            self._cleaner.manager.resume_cleaning(log.topic_partition for log in logs)
 
     def flush_dirty_logs(self) -> None:
         """Forces logs to disk whose oldest unflushed data is flush.ms old."""
@@ -319,7 +365,7 @@ class LogManager:
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
                 log.flush()
 
-        self._for_each_log("Flushing", maybe_flush)
+        self._for_each_log("Flushing", maybe_flush, self.all_logs())
 
     def checkpoint_log_recovery_offsets(self) -> None:
         self._for_each_dir(lambda directory, logs: directory.write_recovery_points(logs))
@@ -348,9 +394,25 @@ class LogManager:
                     name, task, delay_ms=config.log_initial_task_delay_ms, period_ms=period_ms
                 )
 
-    def _for_each_log(self, doing: str, task: Callable[[UnifiedLog], object]) -> None:
+    @contextmanager
+    def _cleaning_paused(self, log: UnifiedLog) -> Iterator[None]:
+        """While a log is cut; what was compacted of it and is no more counts as dirty again."""
+        if self._cleaner is None:
+            yield
+            return
+        manager = self._cleaner.manager
+        manager.abort_and_pause_cleaning(log.topic_partition)
+        try:
+            yield
+            manager.maybe_truncate_checkpoint(log, log.active_segment.base_offset)
+        finally:
+            manager.resume_cleaning((log.topic_partition,))
+
+    def _for_each_log(
+        self, doing: str, task: Callable[[UnifiedLog], object], logs: Iterable[UnifiedLog]
+    ) -> None:
         """What goes wrong with one log does not keep the task from the others."""
-        for log in self.all_logs():
+        for log in logs:
             try:
                 task(log)
             except KafkaStorageError as e:
@@ -528,6 +590,10 @@ class LogManager:
         if not overrides:
             return self._default_config
         return LogConfig.from_overrides(self._default_config, overrides)
+
+    def _logs_by_partition(self) -> dict[TopicPartition, UnifiedLog]:
+        with self._lock:
+            return dict(self._current_logs)
 
     def _logs_in(self, log_dir: str) -> list[UnifiedLog]:
         return [log for log in self.all_logs() if log.parent_dir == log_dir]
