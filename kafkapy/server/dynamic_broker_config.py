@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 _STATIC_TOPIC_DEFAULTS = {"log.message.format.version"}
 
 Reconfigurable = Callable[[KafkaConfig], None]
+# Given the settings in force and those wanted; raises InvalidConfigurationError.
+ValidateChange = Callable[[KafkaConfig, KafkaConfig], None]
 
 
 class ConfigSource(IntEnum):
@@ -61,13 +63,19 @@ class DynamicBrokerConfig:
         self._defaults: dict[str, str] = {}
         self._overrides: dict[str, str] = {}
         self._reconfigurables: list[Reconfigurable] = []
+        self._validators: list[ValidateChange] = []
         # replaced as a whole
         self.current = static
 
-    def add_reconfigurable(self, reconfigurable: Reconfigurable) -> None:
-        """`reconfigurable` is told of every later change, with the settings then in force."""
+    def add_reconfigurable(
+        self, reconfigurable: Reconfigurable, *, validate: ValidateChange | None = None
+    ) -> None:
+        """`reconfigurable` is told of every later change, with the settings then in force;
+        `validate` may object to a change that somebody asks for."""
         with self._lock:
             self._reconfigurables.append(reconfigurable)
+            if validate is not None:
+                self._validators.append(validate)
 
     def update_default_config(self, properties: Mapping[str, str]) -> None:
         with self._lock:
@@ -103,7 +111,10 @@ class DynamicBrokerConfig:
             raise InvalidRequestError(f"Cannot alter {unknown[0]}: {reason}")
         with self._lock:
             below = self._defaults if per_broker else {}
-        KafkaConfig({**self._static.properties, **below, **properties})
+            validators = tuple(self._validators)
+        wanted = KafkaConfig({**self._static.properties, **below, **properties})
+        for validate in validators:
+            validate(self.current, wanted)
 
     def sources(self, name: str) -> list[ConfigValue]:
         """Every place that sets this property, the strongest first; defaults are not among them."""

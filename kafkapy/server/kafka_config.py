@@ -30,6 +30,7 @@ from kafkapy.coordinator.transaction.transaction_coordinator_config import (
 from kafkapy.metadata.end_point import EndPoint, SecurityProtocol
 from kafkapy.network.socket_server_config import SocketServerConfig
 from kafkapy.replication.replica_manager_config import ReplicaManagerConfig
+from kafkapy.storage.cleaner_config import CleanerConfig
 from kafkapy.storage.log_config import LogConfig, LogManagerConfig
 
 METRICS_OFF = -1
@@ -183,6 +184,7 @@ class KafkaConfig:
         BrokerConfig,
         SocketServerConfig,
         LogManagerConfig,
+        CleanerConfig,
         ReplicaManagerConfig,
         ControllerConfig,
         GroupCoordinatorConfig,
@@ -194,6 +196,8 @@ class KafkaConfig:
         self.broker = parse(BrokerConfig, properties)
         self.socket_server = parse(SocketServerConfig, properties)
         self.log_manager = parse(LogManagerConfig, properties)
+        self.cleaner = parse(CleanerConfig, properties)
+        self.cleaner.validate()
         self.replica_manager = parse(ReplicaManagerConfig, properties)
         self.controller = parse(ControllerConfig, properties)
         self.group_coordinator = parse(GroupCoordinatorConfig, properties)
@@ -271,6 +275,7 @@ class KafkaConfig:
             self.broker,
             self.socket_server,
             self.log_manager,
+            self.cleaner,
             self.replica_manager,
             self.controller,
             self.group_coordinator,

@@ -157,6 +157,7 @@ class KafkaServer:
             file_system=self._file_system,
             broker_topic_stats=broker_topic_stats,
             metrics=self.metrics,
+            cleaner_config=self._config.cleaner,
         )
         self._on_shutdown("log manager", log_manager.shutdown)
         zk_client = KafkaZkClient(
@@ -305,6 +306,10 @@ class KafkaServer:
             log_manager.reconfigure_producer_state(config.log_manager)
 
         self._dynamic_config.add_reconfigurable(reconfigure_logs)
+        self._dynamic_config.add_reconfigurable(
+            lambda config: log_manager.reconfigure_cleaner(config.cleaner),
+            validate=lambda old, new: old.cleaner.validate_change_to(new.cleaner),
+        )
         fetch = admin_zk_client.fetch_entity_config
         self._dynamic_config.update_default_config(fetch(ConfigType.BROKER, DEFAULT_ENTITY_NAME))
         self._dynamic_config.update_broker_config(fetch(ConfigType.BROKER, str(self.broker_id)))
