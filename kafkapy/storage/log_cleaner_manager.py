@@ -154,20 +154,17 @@ class LogCleanerManager:
         """Returns when no thread works on the partition, and none will until
         `resume_cleaning`."""
         with self._paused:
+            # Whoever aborts work that somebody else has aborted waits for the same thread.
+            self._await_abort_locked(topic_partition)
             match self._in_progress.get(topic_partition):
                 case None:
                     self._in_progress[topic_partition] = LogCleaningPaused(1)
-                case LogCleaningInProgress():
-                    self._in_progress[topic_partition] = LogCleaningAborted()
                 case LogCleaningPaused(count):
                     self._in_progress[topic_partition] = LogCleaningPaused(count + 1)
-                case state:
-                    raise KafkaError(
-                        f"Compaction of {topic_partition} cannot be paused while it is {state}"
-                    )
-            self._paused.wait_for(
-                lambda: isinstance(self._in_progress.get(topic_partition), LogCleaningPaused)
-            )
+                case _:
+                    self._in_progress[topic_partition] = LogCleaningAborted()
+                    # The thread that lets go leaves it paused, once, for us.
+                    self._await_abort_locked(topic_partition)
 
     def resume_cleaning(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """As often as it was paused."""
@@ -279,6 +276,11 @@ class LogCleanerManager:
     def _is_free(self, topic_partition: TopicPartition, log: UnifiedLog) -> bool:
         return topic_partition not in self._in_progress and (
             topic_partition not in self._uncleanable.get(log.parent_dir, ())
+        )
+
+    def _await_abort_locked(self, topic_partition: TopicPartition) -> None:
+        self._paused.wait_for(
+            lambda: not isinstance(self._in_progress.get(topic_partition), LogCleaningAborted)
         )
 
     def _let_go_locked(self, topic_partition: TopicPartition) -> bool:

@@ -105,7 +105,7 @@ class LogManager:
         self._live_dirs: dict[str, LogDirectory] = self._open_log_dirs()
         self._shut_down = False
         # constant after construction
-        self._cleaner = (
+        self.cleaner = (
             LogCleaner(cleaner_config, self._live_dirs, self._logs_by_partition, self._environment)
             if cleaner_config is not None and cleaner_config.enable_cleaner
             else None
@@ -151,8 +151,8 @@ class LogManager:
             self._topic_overrides = dict(topic_config_overrides or {})
         self._load_logs()
         self._schedule_tasks()
-        if self._cleaner is not None:
-            self._cleaner.startup()
+        if self.cleaner is not None:
+            self.cleaner.startup()
 
     def shutdown(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """Flushes and closes all logs and leaves the directories marked as clean. Idempotent."""
@@ -160,8 +160,8 @@ class LogManager:
             if self._shut_down:
                 return
             self._shut_down = True
-        if self._cleaner is not None:
-            self._cleaner.shutdown()
+        if self.cleaner is not None:
+            self.cleaner.shutdown()
         self._environment.metrics.remove(OFFLINE_LOG_DIRECTORY_COUNT)
         directories = tuple(self._live_dirs.values())
         threads = [
@@ -239,9 +239,9 @@ class LogManager:
                         f"The log of {topic_partition} may be in a directory that is offline"
                     )
                 return
-            if self._cleaner is not None:
-                self._cleaner.manager.abort_cleaning(topic_partition)
-                self._cleaner.manager.update_checkpoints(log.parent_dir, remove=topic_partition)
+            if self.cleaner is not None:
+                self.cleaner.manager.abort_cleaning(topic_partition)
+                self.cleaner.manager.update_checkpoints(log.parent_dir, remove=topic_partition)
             log.remove_metrics()
             name = (log_stray_dir_name if is_stray else log_delete_dir_name)(topic_partition)
             log.rename_dir(name, reinitialize=False)
@@ -293,8 +293,8 @@ class LogManager:
                 lost = [log for log in self._current_logs.values() if log.parent_dir == log_dir]
                 for log in lost:
                     del self._current_logs[log.topic_partition]
-            if self._cleaner is not None:
-                self._cleaner.manager.handle_log_dir_failure(log_dir)
+            if self.cleaner is not None:
+                self.cleaner.manager.handle_log_dir_failure(log_dir)
             for log in lost:
                 log.remove_metrics()
                 log.close_handlers()
@@ -328,14 +328,14 @@ class LogManager:
             self._update_config(log, config)
 
     def reconfigure_cleaner(self, config: CleanerConfig) -> None:
-        if self._cleaner is not None:
-            self._cleaner.reconfigure(config)
+        if self.cleaner is not None:
+            self.cleaner.reconfigure(config)
 
     def _update_config(self, log: UnifiedLog, config: LogConfig) -> None:
         was_compact = log.config.compact
         log.update_config(config)
-        if self._cleaner is not None and was_compact and not config.compact:
-            self._cleaner.manager.abort_cleaning(log.topic_partition)
+        if self.cleaner is not None and was_compact and not config.compact:
+            self.cleaner.manager.abort_cleaning(log.topic_partition)
 
     def reconfigure_producer_state(self, config: LogManagerConfig) -> None:
         """What of producer state can be changed holds for all logs from now on."""
@@ -347,15 +347,15 @@ class LogManager:
 
     def cleanup_logs(self) -> None:
         """Applies retention to every log that is not compacted: the cleaner sees to those."""
-        if self._cleaner is None:
+        if self.cleaner is None:
             logs = tuple(log for log in self.all_logs() if not log.config.compact)
             self._for_each_log("Retention", lambda log: log.delete_old_segments(), logs)
             return
-        logs = self._cleaner.manager.pause_cleaning_for_non_compacted_partitions()
+        logs = self.cleaner.manager.pause_cleaning_for_non_compacted_partitions()
         try:
             self._for_each_log("Retention", lambda log: log.delete_old_segments(), logs)
         finally:
-            self._cleaner.manager.resume_cleaning(log.topic_partition for log in logs)
+            self.cleaner.manager.resume_cleaning(log.topic_partition for log in logs)
 
     def flush_dirty_logs(self) -> None:
         """Forces logs to disk whose oldest unflushed data is flush.ms old."""
@@ -397,10 +397,10 @@ class LogManager:
     @contextmanager
     def _cleaning_paused(self, log: UnifiedLog) -> Iterator[None]:
         """While a log is cut; what was compacted of it and is no more counts as dirty again."""
-        if self._cleaner is None:
+        if self.cleaner is None:
             yield
             return
-        manager = self._cleaner.manager
+        manager = self.cleaner.manager
         manager.abort_and_pause_cleaning(log.topic_partition)
         try:
             yield

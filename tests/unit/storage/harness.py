@@ -13,6 +13,7 @@ from kafkapy.common.record.control_record import ControlRecordType, EndTransacti
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.record import Record, SimpleRecord
 from kafkapy.storage.broker_topic_stats import BrokerTopicStats
+from kafkapy.storage.cleaner_config import CleanerConfig
 from kafkapy.storage.fetch_isolation import FetchIsolation
 from kafkapy.storage.file_system import FileSystem, OsFileSystem
 from kafkapy.storage.log_config import LogConfig, LogManagerConfig
@@ -129,7 +130,11 @@ class StorageHarness:
         )
 
     def log_manager(
-        self, *log_dirs: str, default_config: LogConfig | None = None, **settings: object
+        self,
+        *log_dirs: str,
+        default_config: LogConfig | None = None,
+        cleaner_config: CleanerConfig | None = None,
+        **settings: object,
     ) -> LogManager:
         return LogManager(
             LogManagerConfig(
@@ -143,6 +148,7 @@ class StorageHarness:
             file_system=self.file_system,
             broker_topic_stats=self.stats,
             metrics=self.metrics,
+            cleaner_config=cleaner_config,
             rng=random.Random(1),
         )
 

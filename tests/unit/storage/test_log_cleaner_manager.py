@@ -283,20 +283,26 @@ def until_aborted(manager: LogCleanerManager) -> Iterator[None]:
         yield
 
 
-def test_a_partition_that_is_being_aborted_cannot_be_aborted_again(managed: Managed) -> None:
+def test_all_who_abort_the_same_work_have_it_paused(managed: Managed) -> None:
     log = managed.add(segments=1)
     managed.grab()
     manager = managed.manager
-    waiting = threading.Thread(target=manager.abort_and_pause_cleaning, args=(TOPIC,))
-    waiting.start()
+    waiting = [
+        threading.Thread(target=manager.abort_and_pause_cleaning, args=(TOPIC,)) for _ in range(3)
+    ]
+    for thread in waiting:
+        thread.start()
     for _ in until_aborted(manager):
         pass
 
-    with pytest.raises(KafkaError, match="cannot be paused"):
-        manager.abort_and_pause_cleaning(TOPIC)
-
     manager.done_cleaning(TOPIC, log.parent_dir, 10)
-    waiting.join(10)
+    for thread in waiting:
+        thread.join(10)
+
+    for _ in waiting:
+        assert managed.grab() is None
+        manager.resume_cleaning([TOPIC])
+    assert managed.grab() is not None
 
 
 def test_abort_of_a_free_partition_leaves_it_free(managed: Managed) -> None:
