@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kafkapy.common.compression import NO_COMPRESSION, Compression
 from kafkapy.common.record.memory_records import MemoryRecords
@@ -11,6 +11,7 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.cleaner import CheckDone, Cleaner
 from kafkapy.storage.cleaner_stats import CleanerStats
+from kafkapy.storage.fetch_isolation import FetchIsolation
 from kafkapy.storage.log_to_clean import LogToClean
 from kafkapy.storage.skimpy_offset_map import BYTES_PER_ENTRY, SkimpyOffsetMap
 from kafkapy.storage.unified_log import UnifiedLog
@@ -170,5 +171,24 @@ def offsets_of(log: UnifiedLog) -> list[int]:
     return [record.offset for record in read_all(log)]
 
 
-def last_values(pairs: Iterable[tuple[str, str | None]]) -> Mapping[str, str | None]:
-    return dict(pairs)
+def read_committed(log: UnifiedLog) -> list[Record]:
+    """What a consumer makes of a read_committed fetch."""
+    found: list[Record] = []
+    offset = log.log_start_offset
+    while True:
+        info = log.read(offset, 1 << 20, FetchIsolation.TXN_COMMITTED, min_one_message=True)
+        assert info.aborted_transactions is not None
+        pending = sorted(info.aborted_transactions, key=lambda txn: txn.first_offset)
+        aborted: set[int] = set()
+        last = offset
+        for batch in info.records.batches():
+            while pending and pending[0].first_offset <= batch.last_offset:
+                aborted.add(pending.pop(0).producer_id)
+            last = batch.next_offset
+            if batch.is_control_batch:
+                aborted.discard(batch.producer_id)
+            elif not (batch.is_transactional and batch.producer_id in aborted):
+                found += [record for record in batch.records() if record.offset >= offset]
+        if last == offset:
+            return found
+        offset = last

@@ -5,8 +5,6 @@ import os
 import pytest
 
 from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBatch
-from kafkapy.common.record.record import Record
-from kafkapy.storage.fetch_isolation import FetchIsolation
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.helpers.mock_time import MockTime
 from tests.unit.storage.cleaning import (
@@ -16,6 +14,7 @@ from tests.unit.storage.cleaning import (
     compacted_log,
     pairs_of,
     put,
+    read_committed,
     roll_and_clean,
 )
 from tests.unit.storage.harness import StorageHarness
@@ -35,29 +34,6 @@ def aborted_in_index(log: UnifiedLog) -> list[tuple[int, int, int]]:
         for segment in log.segments
         for txn in segment.transaction_index.all_aborted_txns()
     ]
-
-
-def read_committed(log: UnifiedLog) -> list[Record]:
-    """What a consumer makes of a read_committed fetch."""
-    found: list[Record] = []
-    offset = log.log_start_offset
-    while True:
-        info = log.read(offset, 1 << 20, FetchIsolation.TXN_COMMITTED, min_one_message=True)
-        assert info.aborted_transactions is not None
-        pending = sorted(info.aborted_transactions, key=lambda txn: txn.first_offset)
-        aborted: set[int] = set()
-        last = offset
-        for batch in info.records.batches():
-            while pending and pending[0].first_offset <= batch.last_offset:
-                aborted.add(pending.pop(0).producer_id)
-            last = batch.next_offset
-            if batch.is_control_batch:
-                aborted.discard(batch.producer_id)
-            elif not (batch.is_transactional and batch.producer_id in aborted):
-                found += [record for record in batch.records() if record.offset >= offset]
-        if last == offset:
-            return found
-        offset = last
 
 
 def committed_pairs(log: UnifiedLog) -> list[tuple[str, str]]:
