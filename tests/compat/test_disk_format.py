@@ -2,8 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from tests.compat.brokers import Broker, start_apache, start_broker
 from tests.compat.cases import CODECS, EVERYTHING, Message, assert_received, numbered, samples
 from tests.compat.confluent_client import ConfluentAdmin, ConfluentClient
 from tests.compat.contract import LATEST
+from tests.compat.foreign_logs import serving
 from tests.compat.tools import run_kafka_tool
 
 # Several segments and several index entries from a few hundred records.
@@ -126,7 +125,7 @@ class TestOurDirectoryReadByApacheKafka:
     ) -> None:
         log_dir, topics = written
 
-        with _serving(start_apache, tmp_path, log_dir, list(topics)) as broker:
+        with serving(start_apache, tmp_path, log_dir, list(topics), _SMALL_SEGMENTS) as broker:
             _assert_served(broker, topics)
 
 
@@ -151,13 +150,17 @@ class TestApacheKafkasDirectoryReadByUs:
         return ApacheWritten(broker.log_dir, topics, committed)
 
     def test_every_record_is_served(self, written: ApacheWritten, tmp_path: Path) -> None:
-        with _serving(start_broker, tmp_path, written.log_dir, list(written.topics)) as broker:
+        with serving(
+            start_broker, tmp_path, written.log_dir, list(written.topics), _SMALL_SEGMENTS
+        ) as broker:
             _assert_served(broker, written.topics)
 
     def test_aborted_records_are_withheld_from_a_committed_reader(
         self, written: ApacheWritten, tmp_path: Path
     ) -> None:
-        with _serving(start_broker, tmp_path, written.log_dir, [_TRANSACTIONS]) as broker:
+        with serving(
+            start_broker, tmp_path, written.log_dir, [_TRANSACTIONS], _SMALL_SEGMENTS
+        ) as broker:
             committed = ConfluentClient(
                 broker.bootstrap, **{"isolation.level": "read_committed"}
             ).consume(_TRANSACTIONS, 0, 200)
@@ -176,44 +179,10 @@ class TestApacheKafkasDirectoryReadByUs:
         for file in [*stripped.glob("disk-*/*index"), *stripped.glob("disk-*/*.snapshot")]:
             file.unlink()
 
-        with _serving(start_broker, tmp_path, stripped, list(written.topics)) as broker:
+        with serving(
+            start_broker, tmp_path, stripped, list(written.topics), _SMALL_SEGMENTS
+        ) as broker:
             _assert_served(broker, written.topics)
-
-
-@contextmanager
-def _serving(
-    start: Callable[[Path], Broker], work_dir: Path, log_dir: Path, topics: list[str]
-) -> Iterator[Broker]:
-    """A broker over partition directories that another one wrote.
-
-    The topics are made first, so that the broker's metadata knows them; then, while it is down,
-    their directories get the other's files and keep their own topic id.
-    """
-    broker = start(work_dir)
-    try:
-        admin = ConfluentAdmin(broker.bootstrap)
-        for topic in topics:
-            admin.create_topic(topic, 1, _SMALL_SEGMENTS)
-    finally:
-        broker.stop()
-    assert broker.log_dir is not None
-    for topic in topics:
-        _replace_log(log_dir / f"{topic}-0", broker.log_dir / f"{topic}-0")
-    broker = start(work_dir)
-    try:
-        yield broker
-    finally:
-        code = broker.stop()
-    assert code == broker.clean_exit_code, broker.tail()
-
-
-def _replace_log(source: Path, target: Path) -> None:
-    for file in target.iterdir():
-        if file.name != "partition.metadata":
-            file.unlink()
-    for file in source.iterdir():
-        if file.name != "partition.metadata":
-            shutil.copy2(file, target)
 
 
 def _assert_served(broker: Broker, topics: dict[str, list[Message]]) -> None:
