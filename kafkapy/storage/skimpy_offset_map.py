@@ -6,6 +6,7 @@ An open-addressing table of such entries. A key is known by its MD5 alone: two k
 one, which nobody has met by chance, would count as one.
 """
 
+import itertools
 import mmap
 import struct
 from hashlib import md5
@@ -34,8 +35,6 @@ class SkimpyOffsetMap:
         self._table: mmap.mmap | None = None
         self._slots_in_use = 0
         self._entries = 0
-        self._lookups = 0
-        self._probes = 0
         # Everything up to here has been put, or had no key.
         self.latest_offset = -1
 
@@ -45,11 +44,6 @@ class SkimpyOffsetMap:
     @property
     def utilization(self) -> float:
         return self._entries / self.slots
-
-    @property
-    def collision_rate(self) -> float:
-        """Probes beyond the first, per lookup."""
-        return (self._probes - self._lookups) / self._lookups if self._lookups else 0.0
 
     def clear(self, expected_entries: int | None = None) -> None:
         """Forgets everything and makes room; at most `expected_entries` keys will be put."""
@@ -62,14 +56,14 @@ class SkimpyOffsetMap:
         # Anonymous: pages that no key falls into cost nothing.
         self._table = mmap.mmap(-1, slots * BYTES_PER_ENTRY)
         self._entries = 0
-        self._lookups = 0
-        self._probes = 0
         self.latest_offset = -1
 
     def put(self, key: bytes, offset: int) -> None:
         """Later calls for the same key replace the offset."""
-        table, digest, position = self._find(key)
-        if position is None:
+        table = self._memory()
+        digest = md5(key, usedforsecurity=False).digest()
+        position = self._find(table, digest)
+        if position == NOT_FOUND:
             raise ValueError("the offset map is full")
         end = position + HASH_SIZE
         if table[position:end] == _EMPTY:
@@ -80,8 +74,10 @@ class SkimpyOffsetMap:
 
     def get(self, key: bytes) -> int:
         """NOT_FOUND for a key that was not put."""
-        table, _, position = self._find(key)
-        if position is None or table[position : position + HASH_SIZE] == _EMPTY:
+        table = self._memory()
+        digest = md5(key, usedforsecurity=False).digest()
+        position = self._find(table, digest)
+        if position == NOT_FOUND or table[position : position + HASH_SIZE] == _EMPTY:
             return NOT_FOUND
         offset: int = _OFFSET.unpack_from(table, position + HASH_SIZE)[0]
         return offset
@@ -95,26 +91,19 @@ class SkimpyOffsetMap:
             self._table.close()
             self._table = None
 
-    def _find(self, key: bytes) -> tuple[mmap.mmap, bytes, int | None]:
-        """The slot that holds a key or would; None if all are taken by others."""
-        table = self._table
-        if table is None:
+    def _memory(self) -> mmap.mmap:
+        if self._table is None:
             raise ValueError("the offset map has no memory before `clear`")
-        digest = md5(key, usedforsecurity=False).digest()
+        return self._table
+
+    def _find(self, table: mmap.mmap, digest: bytes) -> int:
+        """Where the entry is or would be; NOT_FOUND if all slots are taken by others."""
         slots = self._slots_in_use
-        self._lookups += 1
-        probe = 0
         # The four parts of the hash are four independent places; then one after the other.
-        for probe in _PROBES.unpack(digest):
-            self._probes += 1
-            position = probe % slots * BYTES_PER_ENTRY
+        probes = _PROBES.unpack(digest)
+        for probe in itertools.chain(probes, range(probes[-1] + 1, probes[-1] + slots)):
+            position: int = probe % slots * BYTES_PER_ENTRY
             found = table[position : position + HASH_SIZE]
             if found in (digest, _EMPTY):
-                return table, digest, position
-        for attempt in range(1, slots + 1):
-            self._probes += 1
-            position = (probe + attempt) % slots * BYTES_PER_ENTRY
-            found = table[position : position + HASH_SIZE]
-            if found in (digest, _EMPTY):
-                return table, digest, position
-        return table, digest, None
+                return position
+        return NOT_FOUND

@@ -141,9 +141,25 @@ def slice_records(source: RecordInput, count: int) -> Iterator[RecordSlice]:
                 raise InvalidRecordError(
                     f"record of {length} bytes does not fit the {end - position} bytes left"
                 )
-            timestamp_delta, rest = read_varlong(data, position + 1)
-            offset_delta, position = read_varint(data, rest)
-            key, position = _read_bytes(data, position)
+            byte = data[position + 1]
+            if byte < 0x80:
+                timestamp_delta = (byte >> 1) ^ -(byte & 1)
+                rest = position + 2
+            else:
+                timestamp_delta, rest = read_varlong(data, position + 1)
+            byte = data[rest]
+            if byte < 0x80:
+                offset_delta = (byte >> 1) ^ -(byte & 1)
+                position = rest + 1
+            else:
+                offset_delta, position = read_varint(data, rest)
+            byte = data[position]
+            if byte < 0x80 and not byte & 1:
+                start_of_key = position + 1
+                position = start_of_key + (byte >> 1)
+                key: bytes | None = data[start_of_key:position]
+            else:
+                key, position = _read_bytes(data, position)
             if position >= record_end:
                 raise InvalidRecordError(f"record of {length} bytes does not end where it says")
             # The zig-zag form of a size is odd when the size is negative, which stands for null.

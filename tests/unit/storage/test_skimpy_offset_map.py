@@ -89,11 +89,3 @@ def test_memory_is_there_only_between_clear_and_close() -> None:
 def test_too_little_memory_is_refused() -> None:
     with pytest.raises(ValueError, match="hold no entry"):
         SkimpyOffsetMap(BYTES_PER_ENTRY - 1)
-
-
-def test_few_probes_are_needed_in_a_sized_map() -> None:
-    offset_map = new_map(1_000_000, 5_000)
-    for offset in range(5_000):
-        offset_map.put(b"%d" % offset, offset)
-
-    assert offset_map.collision_rate < 1
