@@ -230,7 +230,7 @@ class Cleaner:
             )
             size = filtered.records.size_in_bytes
             stats.bytes_written += size
-            self._throttler.maybe_throttle(size)
+            self._throttle(topic_partition, size)
 
     def _batches(
         self, topic_partition: TopicPartition, segment: LogSegment, start_offset: int
@@ -239,12 +239,15 @@ class Cleaner:
         position = segment.offset_index.lookup(start_offset).position
         for records in read_chunks(segment.log, position, self._io_buffer_size):
             self._check_done(topic_partition)
-            self._throttler.maybe_throttle(records.size_in_bytes)
+            self._throttle(topic_partition, records.size_in_bytes)
             for batch in records.batches():
                 # What is written anew gets a new checksum, and damage would no longer show.
                 batch.ensure_valid()
                 yield batch
                 self._pacer.step()
+
+    def _throttle(self, topic_partition: TopicPartition, size: int) -> None:
+        self._throttler.maybe_throttle(size, check=lambda: self._check_done(topic_partition))
 
 
 class _CompactionFilter(RecordFilter):

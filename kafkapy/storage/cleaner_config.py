@@ -26,6 +26,7 @@ class CleanerConfig:
     max_io_bytes_per_second: float = config(
         "log.cleaner.io.max.bytes.per.second",
         UNLIMITED_RATE,
+        lambda rate: None if rate > 0 else "must be above 0",
         dynamic=True,
         doc="What all compaction threads together may read and write in a second.",
     )
@@ -47,6 +48,7 @@ class CleanerConfig:
     dedupe_buffer_load_factor: float = config(
         "log.cleaner.io.buffer.load.factor",
         0.9,
+        lambda factor: None if 0 < factor <= 1 else "must be above 0 and at most 1",
         dynamic=True,
         doc="How full the memory for keys may get. More keys are compacted at once, but finding "
         "them takes longer.",

@@ -63,7 +63,7 @@ class CleanerThread(ShutdownableThread):
         self._manager.maintain_uncleanable_partitions()
 
     def clean_filthiest_log(self) -> bool:
-        """Whether there was one, and it could be compacted; applies retention to all compacted
+        """Whether there was one and nothing is wrong with it; applies retention to all compacted
         logs in any case."""
         pre_clean_stats = PreCleanStats()
         cleanable = self._manager.grab_filthiest_compacted_log(pre_clean_stats)
@@ -90,11 +90,15 @@ class CleanerThread(ShutdownableThread):
             )
         except CleanerShutdownError:
             raise
-        except (LogCleaningAbortedError, KafkaStorageError) as e:
-            # Somebody else wants the log, or its directory is offline: neither is its fault.
-            logger.info("%s was not compacted: %s", log.topic_partition, e)
+        except LogCleaningAbortedError as e:
+            # Somebody else wants the log; others may be waiting.
+            logger.info("%s", e)
+        except KafkaStorageError as e:
+            logger.warning("%s was not compacted: %s", log.topic_partition, e)
+            return False
         except OSError as e:
             self._environment.io_failure(log_dir, f"compacting {log.topic_partition}", e)
+            return False
         except Exception as e:
             self._give_up(log, e)
             return False

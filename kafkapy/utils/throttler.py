@@ -1,11 +1,13 @@
 """Holding work to a rate."""
 
 import threading
+from collections.abc import Callable
 
 from kafkapy.utils.time import Time
 
 _NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
+_CHECK_MS = 100
 
 
 class Throttler:
@@ -25,8 +27,11 @@ class Throttler:
         self._period_start_ns = time.nanoseconds()
         self._observed_so_far = 0.0
 
-    def maybe_throttle(self, observed: float) -> None:
-        """Something was done; sleeps once in a while if that is too much."""
+    def maybe_throttle(self, observed: float, *, check: Callable[[], None] | None = None) -> None:
+        """Something was done; sleeps once in a while if that is too much.
+
+        `check` is called now and then during a sleep and may end it by raising.
+        """
         with self._lock:
             self._observed_so_far += observed
             elapsed_ns = self._time.nanoseconds() - self._period_start_ns
@@ -34,9 +39,12 @@ class Throttler:
                 return
             due_ns = self._observed_so_far / self._desired_rate_per_sec * _NS_PER_S
             sleep_ms = round((due_ns - elapsed_ns) / _NS_PER_MS)
-            if sleep_ms > 0:
-                # The lock is held, so that the others of this rate wait as well.
-                self._time.sleep(sleep_ms)
+            # The lock is held, so that the others of this rate wait as well.
+            while sleep_ms > 0:
+                self._time.sleep(min(sleep_ms, _CHECK_MS))
+                sleep_ms -= _CHECK_MS
+                if check is not None:
+                    check()
             self._period_start_ns = self._time.nanoseconds()
             self._observed_so_far = 0.0
 

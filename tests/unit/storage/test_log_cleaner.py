@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.config_def import parse
 from kafkapy.common.errors import InvalidConfigurationError
 from kafkapy.common.types import TopicPartition
 from kafkapy.storage.cleaner_config import CleanerConfig
@@ -354,6 +355,21 @@ def test_other_settings_may_change_whatever_the_threads(threads: int) -> None:
     before = CleanerConfig(num_threads=threads)
 
     before.validate_change_to(CleanerConfig(num_threads=threads, backoff_ms=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log.cleaner.io.max.bytes.per.second", "0"),
+        ("log.cleaner.io.buffer.load.factor", "0"),
+        ("log.cleaner.io.buffer.load.factor", "1.1"),
+        ("log.cleaner.threads", "-1"),
+        ("log.cleaner.backoff.ms", "-1"),
+    ],
+)
+def test_settings_under_which_nothing_would_get_done_are_refused(name: str, value: str) -> None:
+    with pytest.raises(InvalidConfigurationError, match=name):
+        parse(CleanerConfig, {name: value})
 
 
 def test_too_little_memory_for_keys_is_refused() -> None:

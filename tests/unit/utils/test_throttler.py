@@ -52,6 +52,21 @@ def test_a_new_rate_counts_from_then_on() -> None:
     assert (time.nanoseconds() - start_ns) / 1e9 == pytest.approx(1)
 
 
+def test_a_sleep_ends_when_the_work_must() -> None:
+    time = MockTime()
+    throttler = Throttler(1, time, check_interval_ms=100)
+    time.sleep(101)
+    before = time.nanoseconds()
+
+    def stop() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        throttler.maybe_throttle(1_000_000, check=stop)
+
+    assert time.nanoseconds() - before == 100_000_000
+
+
 def test_a_pacer_rests_after_its_share_of_work() -> None:
     time = MockTime()
     pacer = CpuPacer(time, work_ms=2, rest_ms=5)
