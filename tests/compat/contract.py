@@ -91,13 +91,17 @@ class ClientContract:
 
         assert_received(client.consume(topic, 0, len(sent)), sent)
 
-    def test_megabyte_record_round_trips(self, client: Client, make_topic: MakeTopic) -> None:
+    @pytest.mark.parametrize("codec", CODECS)
+    def test_megabyte_record_round_trips_under_every_codec(
+        self, broker: Broker, client: Client, make_topic: MakeTopic, codec: str
+    ) -> None:
         topic = make_topic()
         sent = [megabyte(), Message(b"after", b"small")]
 
-        client.produce(topic, sent)
+        client.produce(topic, sent, codec=codec)
 
         assert_received(client.consume(topic, 0, len(sent)), sent)
+        assert stored_batches(broker.address, topic)[0].codec_id == CODECS.index(codec)
 
     def test_ten_thousand_records_over_six_partitions_arrive_in_order(
         self, client: Client, make_topic: MakeTopic
