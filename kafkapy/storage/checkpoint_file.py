@@ -39,8 +39,10 @@ class CheckpointFile(Generic[T]):
         atomic_write(self._file_system, self.path, text.encode())
 
     def read(self) -> list[T]:
-        """Nothing if there is no file; OSError if it is malformed, for then the disk is not to be
-        trusted."""
+        """Nothing if there is no file, or an empty one, as Kafka makes it before the first write.
+
+        OSError if it is malformed, for then the disk is not to be trusted.
+        """
         try:
             text = self._file_system.read_bytes(self.path).decode()
         except FileNotFoundError:
@@ -48,6 +50,8 @@ class CheckpointFile(Generic[T]):
         except UnicodeDecodeError as e:
             raise OSError(f"Malformed checkpoint file {self.path}: {e}") from e
         lines = text.splitlines()
+        if not lines:
+            return []
         try:
             version, count = int(lines[0]), int(lines[1])
             if version != self._version:

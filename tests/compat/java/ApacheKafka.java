@@ -10,19 +10,19 @@ import org.apache.zookeeper.server.NIOServerCnxnFactory;
 import org.apache.zookeeper.server.ZooKeeperServer;
 import scala.Option;
 
-/** Apache Kafka and the ZooKeeper it needs in one JVM. Arguments: properties file, ZooKeeper's directory. */
+/**
+ * Apache Kafka in one JVM, with a ZooKeeper unless the properties name one. Arguments: properties
+ * file, ZooKeeper's directory.
+ */
 public final class ApacheKafka {
     public static void main(String[] args) throws Exception {
-        File zooKeeperDir = new File(args[1]);
-        NIOServerCnxnFactory connections = new NIOServerCnxnFactory();
-        connections.configure(new InetSocketAddress("127.0.0.1", 0), 100);
-        connections.startup(new ZooKeeperServer(zooKeeperDir, zooKeeperDir, 100));
-
         Properties properties = new Properties();
         try (FileReader reader = new FileReader(args[0])) {
             properties.load(reader);
         }
-        properties.put("zookeeper.connect", "127.0.0.1:" + connections.getLocalPort());
+        if (!properties.containsKey("zookeeper.connect")) {
+            properties.put("zookeeper.connect", "127.0.0.1:" + startZooKeeper(new File(args[1])));
+        }
         KafkaServer server =
             new KafkaServer(KafkaConfig.fromProps(properties), Time.SYSTEM, Option.empty(), false);
         Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
@@ -31,5 +31,12 @@ public final class ApacheKafka {
         System.out.println("listeners: PLAINTEXT://127.0.0.1:" + port);
         System.out.println("started in 0 ms");
         server.awaitShutdown();
+    }
+
+    private static int startZooKeeper(File directory) throws Exception {
+        NIOServerCnxnFactory connections = new NIOServerCnxnFactory();
+        connections.configure(new InetSocketAddress("127.0.0.1", 0), 100);
+        connections.startup(new ZooKeeperServer(directory, directory, 100));
+        return connections.getLocalPort();
     }
 }

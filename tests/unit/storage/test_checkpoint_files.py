@@ -56,8 +56,16 @@ def test_missing_offset_checkpoint_is_empty(tmp_path: Path) -> None:
     assert offset_checkpoint(tmp_path)[0].read() == {}
 
 
+def test_file_kafka_made_before_its_first_checkpoint_is_empty(tmp_path: Path) -> None:
+    file, failures = offset_checkpoint(tmp_path)
+    Path(file.path).touch()
+
+    assert file.read() == {}
+    assert not failures.has_offline_log_dir(str(tmp_path))
+
+
 @pytest.mark.parametrize(
-    "text", ["", "0\n1\n", "5\n0\n", "0\n1\nfoo 0\n", "0\n1\nfoo x 1\n", "0\n\xff"]
+    "text", ["\n", "0\n", "0\n1\n", "5\n0\n", "0\n1\nfoo 0\n", "0\n1\nfoo x 1\n", "0\n\xff"]
 )
 def test_malformed_offset_checkpoint_takes_the_directory_offline(tmp_path: Path, text: str) -> None:
     file, failures = offset_checkpoint(tmp_path)
