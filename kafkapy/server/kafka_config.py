@@ -154,6 +154,20 @@ class BrokerConfig:
     zookeeper_session_timeout_ms: int = config(
         "zookeeper.session.timeout.ms", 18_000, at_least(1), doc="ZooKeeper session time-out."
     )
+    zookeeper_connection_timeout_ms: int | None = config(
+        "zookeeper.connection.timeout.ms",
+        None,
+        at_least(1),
+        importance=Importance.HIGH,
+        doc="How long start-up waits for ZooKeeper; by default the session time-out.",
+    )
+    zookeeper_max_in_flight_requests: int = config(
+        "zookeeper.max.in.flight.requests",
+        10,
+        at_least(1),
+        importance=Importance.HIGH,
+        doc="The most requests sent to ZooKeeper before the first of them is answered.",
+    )
     prometheus_host: str = config(
         "prometheus.host",
         "127.0.0.1",

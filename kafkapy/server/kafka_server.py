@@ -85,7 +85,7 @@ from kafkapy.utils.timer import SystemTimer
 from kafkapy.zk.admin_zk_client import AdminZkClient
 from kafkapy.zk.embedded_store import EMBEDDED_STORE_FILE, EmbeddedStore
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-from kafkapy.zk.metadata_store import MetadataStore
+from kafkapy.zk.metadata_store import MetadataStore, NodeExistsError, StoreTimeoutError
 from kafkapy.zk.zk_data import DEFAULT_ENTITY_NAME, BrokerInfo, ConfigType
 
 log = logging.getLogger(__name__)
@@ -399,11 +399,18 @@ class KafkaServer:
                 self._config.broker.broker_rack,
             )
         )
+        try:
+            broker_epoch = zk_client.register_broker(broker_info)
+        except NodeExistsError as e:
+            raise KafkaError(
+                f"broker.id={self.broker_id}: a broker with this id is registered already; one "
+                "that was killed stays so until zookeeper.session.timeout.ms have passed"
+            ) from e
         controller = KafkaController(
             self._dynamic_config.current.controller,
             zk_client,
             broker_info=broker_info,
-            broker_epoch=zk_client.register_broker(broker_info),
+            broker_epoch=broker_epoch,
             inter_broker_listener_name=self._config.inter_broker_listener_name,
             control_plane_listener_name=self._config.control_plane_listener_name,
             time=self._time,
@@ -607,7 +614,15 @@ def open_metadata_store(config: KafkaConfig, time: Time) -> MetadataStore:
             raise KafkaError(f"log.dirs: the metadata store cannot be used: {e}") from e
     from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
-    return ZooKeeperClient(
-        config.broker.zookeeper_connect,
-        session_timeout_ms=config.broker.zookeeper_session_timeout_ms,
-    )
+    connect = config.broker.zookeeper_connect
+    session_timeout_ms = config.broker.zookeeper_session_timeout_ms
+    try:
+        return ZooKeeperClient(
+            connect,
+            session_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=config.broker.zookeeper_connection_timeout_ms
+            or session_timeout_ms,
+            max_in_flight_requests=config.broker.zookeeper_max_in_flight_requests,
+        )
+    except (StoreTimeoutError, ValueError) as e:
+        raise KafkaError(f"zookeeper.connect={connect}: {e}") from e

@@ -18,6 +18,7 @@ from kafkapy.common.protocol.schema import Message
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.kafka_server import KafkaServer, open_metadata_store
 from kafkapy.utils.time import SystemTime, Time
+from kafkapy.zk.embedded_store import EmbeddedStore
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.metadata_store import MetadataStore
 
@@ -53,6 +54,11 @@ class Broker:
     def _open_store(self, config: KafkaConfig, time: Time) -> MetadataStore:
         self._store = open_metadata_store(config, time)
         return self._store
+
+    def new_session(self) -> MetadataStore:
+        """Another client of this broker's metadata."""
+        assert isinstance(self._store, EmbeddedStore)
+        return self._store.new_session()
 
     @property
     def epoch(self) -> int:

@@ -198,6 +198,22 @@ def test_a_taken_metrics_port_is_refused_by_name(make_broker: MakeBroker, tmp_pa
         second.start()
 
 
+def test_an_id_that_is_registered_already_is_refused_by_name(
+    broker: Broker, tmp_path: Path
+) -> None:
+    properties = {**broker.properties, "log.dirs": str(tmp_path / "second")}
+    second = KafkaServer(
+        KafkaConfig(properties), SystemTime(), store=lambda *_: broker.new_session()
+    )
+
+    with pytest.raises(KafkaError, match=r"broker\.id=0"):
+        second.startup()
+    second.shutdown()
+
+    with broker.client() as client:
+        assert client.request(MetadataRequest(topics=[])).brokers
+
+
 # Several brokers in one process
 
 

@@ -188,3 +188,21 @@ def test_help_and_version_print_and_end() -> None:
     assert shown.returncode == version.returncode == 0
     assert "--override" in shown.stdout and "-daemon" in shown.stdout
     assert version.stdout == f"kafkapy {__version__}\n"
+
+
+@pytest.mark.parametrize("connect", ["127.0.0.1:{free_port}", "::::"])
+def test_zookeeper_that_cannot_be_reached_is_named(tmp_path: Path, connect: str) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        connect = connect.format(free_port=closed.getsockname()[1])
+
+        ended = run_server_start(
+            *("--log-level", "ERROR", str(PROPERTIES)),
+            *overrides(
+                tmp_path / "logs",
+                {"zookeeper.connect": connect, "zookeeper.connection.timeout.ms": "300"},
+            ),
+        )
+
+    line = _the_one_line(ended.returncode, ended.stdout, ended.stderr)
+    assert f"zookeeper.connect={connect}" in line
