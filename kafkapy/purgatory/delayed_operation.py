@@ -180,6 +180,7 @@ class DelayedOperationPurgatory(Generic[OperationT]):
         self._total_lock = threading.Lock()
         # Operations watched since the last purge, completed or not; guarded by self._total_lock.
         self._estimated_total_operations = 0
+        self._waiting_is_over = False  # once set, never unset
         if metrics is not None:
             metrics.gauge(PURGATORY_SIZE, lambda: self.watched, delayedOperation=name)
             metrics.gauge(NUM_DELAYED_OPERATIONS, lambda: self.num_delayed, delayedOperation=name)
@@ -204,7 +205,8 @@ class DelayedOperationPurgatory(Generic[OperationT]):
             if watched:
                 with self._total_lock:
                     self._estimated_total_operations += 1
-            if operation.try_complete():
+            # An operation watched too late for `end_waiting` to see it sees what that has set.
+            if operation.try_complete() or (self._waiting_is_over and operation.force_complete()):
                 return True
         if self._timer_enabled and not operation.is_completed:
             self._timer.add(operation)
@@ -235,6 +237,13 @@ class DelayedOperationPurgatory(Generic[OperationT]):
         for operation in operations:
             operation.cancel()
         return operations
+
+    def end_waiting(self) -> None:
+        """Complete all that waits; from now on an operation is completed instead of watched."""
+        self._waiting_is_over = True
+        for _, _, watchers in self._all_watchers():
+            for operation in watchers.take_all():
+                operation.force_complete()
 
     @property
     def watched(self) -> int:

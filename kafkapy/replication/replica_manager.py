@@ -162,6 +162,10 @@ class ReplicaManager:
         )
         self._log_dir_failure_handler.start()
 
+    def answer_waiting_fetches(self) -> None:
+        """So that a broker that is stopping need not wait for them; they get what there is."""
+        self.delayed_operations.fetch.end_waiting()
+
     def shutdown(self, *, checkpoint_high_watermarks: bool = True) -> None:
         """Idempotent. Requests that still wait are left unanswered."""
         if self._shut_down.is_set():

@@ -230,6 +230,7 @@ class KafkaServer:
         )
         self._on_shutdown("configuration listener", dispatcher.listen(zk_client, self._time).close)
         self._on_shutdown("request processing", socket_server.stop_processing_requests)
+        self._on_shutdown("waiting fetches", replica_manager.answer_waiting_fetches)
         socket_server.enable_request_processing()
         controller.startup()
         self._await_metadata(zk_client, metadata_cache)
@@ -259,6 +260,7 @@ class KafkaServer:
         server = MetricsServer(
             self.metrics,
             self._config.metrics_naming,
+            self._time,
             host=broker.prometheus_host,
             port=broker.prometheus_port,
         )

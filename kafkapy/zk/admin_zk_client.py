@@ -131,7 +131,10 @@ class AdminZkClient:
     ) -> None:
         validate_topic_name(topic)
         if self._zk_client.topic_exists(topic):
-            raise TopicExistsError(f"Topic {topic} exists")
+            is_leaving = self._zk_client.is_topic_marked_for_deletion(topic)
+            raise TopicExistsError(
+                f"Topic {topic} {'is being deleted' if is_leaving else 'exists'}"
+            )
         if has_collision_chars(topic):
             topics = self._zk_client.get_all_topics_in_cluster()
             colliding = sorted(t for t in topics if t != topic and has_collision(t, topic))

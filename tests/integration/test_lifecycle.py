@@ -1,7 +1,6 @@
 """Starting, stopping and starting again."""
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,7 @@ def test_a_produce_just_sent_is_answered_before_the_broker_stops(make_broker: Ma
     assert kept[:answered] == [b"%d" % number for number in range(answered)]
 
 
-def test_a_waiting_fetch_is_answered_or_closed_when_the_broker_stops(
+def test_a_waiting_fetch_is_answered_at_once_when_the_broker_stops(
     make_broker: MakeBroker,
 ) -> None:
     broker = make_broker()
@@ -57,16 +56,11 @@ def test_a_waiting_fetch_is_answered_or_closed_when_the_broker_stops(
         topic = api.create_topic(client)
         client.send(api.fetch_request(api.fetch_topic(topic, {0: 0}), max_wait_ms=60_000), 12)
         assert not client.has_response(0.1)
-        started = time.monotonic()
 
         broker.stop()
 
-        assert time.monotonic() - started < 15
-        try:
-            response = client.receive()
-        except ConnectionClosed:
-            return
-        assert response.error_code == 0
+        (answer,) = client.receive().responses
+        assert answer.partitions[0].error_code == 0
 
 
 def test_a_stopped_broker_refuses_connections(make_broker: MakeBroker) -> None:

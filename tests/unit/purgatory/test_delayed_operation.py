@@ -260,3 +260,17 @@ def test_concurrent_checks_and_timeouts_complete_each_operation_exactly_once():
     purgatory.shutdown()
     assert completions == [1] * 600
     assert purgatory.watched < 600 + 20
+
+
+def test_end_of_waiting_completes_what_waits_and_what_comes_later(purgatory):
+    waiting = [MockOperation(), MockOperation()]
+    for operation in waiting:
+        purgatory.try_complete_else_watch(operation, ["a", "b"])
+
+    purgatory.end_waiting()
+    late = MockOperation()
+    completed = purgatory.try_complete_else_watch(late, ["a"])
+
+    assert [operation.events for operation in (*waiting, late)] == [["complete"]] * 3
+    assert completed
+    assert purgatory.num_delayed == 0

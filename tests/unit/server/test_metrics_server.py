@@ -10,6 +10,9 @@ from kafkapy.common.metrics.naming import MetricsNaming
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Histogram, Meter
 from kafkapy.server.metrics_server import MetricsServer
+from kafkapy.utils.time import SystemTime, Time
+from tests.helpers.mock_time import MockTime
+from tests.helpers.waiting import wait_until
 
 BYTES_IN = Meter("kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec", "In.", ("topic",))
 TOTAL_TIME = Histogram("kafka.network:type=RequestMetrics,name=TotalTimeMs", "Time.", ("request",))
@@ -22,10 +25,16 @@ def registry() -> MetricsRegistry:
 
 @pytest.fixture
 def server(registry: MetricsRegistry) -> Iterator[MetricsServer]:
-    server = MetricsServer(registry, MetricsNaming.JMX_EXPORTER, host="127.0.0.1", port=0)
+    server = _server(registry)
     server.start()
     yield server
     server.close()
+
+
+def _server(registry: MetricsRegistry, port: int = 0, time: Time | None = None) -> MetricsServer:
+    return MetricsServer(
+        registry, MetricsNaming.JMX_EXPORTER, time or SystemTime(), host="127.0.0.1", port=port
+    )
 
 
 def get(server: MetricsServer, path: str) -> str:
@@ -64,4 +73,50 @@ def test_garbage_does_not_end_the_server(server: MetricsServer) -> None:
 
 def test_a_taken_port_is_named(server: MetricsServer, registry: MetricsRegistry) -> None:
     with pytest.raises(KafkaError, match=f"prometheus.port={server.port}"):
-        MetricsServer(registry, MetricsNaming.JMX_EXPORTER, host="127.0.0.1", port=server.port)
+        _server(registry, server.port)
+
+
+def test_slow_clients_do_not_keep_out_the_next_one(server: MetricsServer) -> None:
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(7)]
+    try:
+        for connection in slow:
+            connection.sendall(b"GET /metr")
+
+        assert "process_open_fds" in get(server, "/metrics")
+
+        for connection in slow:
+            connection.sendall(b"ics HTTP/1.1\r\n\r\n")
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_client_that_trickles_past_its_time_is_cut_off(
+    registry: MetricsRegistry, time: MockTime
+) -> None:
+    server = _server(registry, time=time)
+    server.start()
+    try:
+        with socket.create_connection(("127.0.0.1", server.port)) as trickling:
+            trickling.sendall(b"G")
+            wait_until(lambda: server.scrapes_in_progress == 1)
+            time.sleep(11_000)
+            trickling.sendall(b"E")
+
+            assert trickling.recv(100) == b""
+    finally:
+        server.close()
+
+
+def test_close_does_not_wait_for_a_slow_client(registry: MetricsRegistry) -> None:
+    server = _server(registry)
+    server.start()
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
+    wait_until(lambda: server.scrapes_in_progress == 8)
+
+    server.close()
+
+    assert server.scrapes_in_progress == 0
+    for connection in slow:
+        connection.close()

@@ -62,6 +62,15 @@ class TestCreateTopic:
         with pytest.raises(TopicExistsError):
             admin.create_topic_with_assignment("t", {}, {0: [0]}, validate=False)
 
+    def test_topic_whose_deletion_is_not_over_is_refused_as_such(
+        self, admin: AdminZkClient
+    ) -> None:
+        admin.create_topic("t", 1, 1)
+        admin.delete_topic("t")
+
+        with pytest.raises(TopicExistsError, match="being deleted"):
+            admin.create_topic("t", 1, 1)
+
     @pytest.mark.parametrize(
         ("first", "second"), [("a.b", "a_b"), ("a_b", "a.b"), ("a.b_c", "a_b.c")]
     )
