@@ -15,6 +15,7 @@ from kafkapy.common.errors import (
     InvalidRequestError,
     InvalidTopicError,
     KafkaError,
+    PolicyViolationError,
     TopicExistsError,
     UnknownTopicOrPartitionError,
 )
@@ -36,6 +37,8 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 log = logging.getLogger(__name__)
 
 _USE_DEFAULT = -1
+# As much as Kafka's own controller takes in one go; what is asked is planned in memory first.
+MAX_PARTITIONS_PER_REQUEST = 10_000
 
 
 @dataclass(slots=True)
@@ -91,6 +94,11 @@ class AdminManager:
         validate_only: bool,
         callback: Callback,
     ) -> None:
+        asked = sum(len(topic.assignments) or max(0, topic.num_partitions) for topic in topics)
+        if asked > MAX_PARTITIONS_PER_REQUEST:
+            refusal = TopicResult(Errors.POLICY_VIOLATION, _too_many(asked))
+            callback({topic.name: refusal for topic in topics})
+            return
         results: TopicResults = {}
         for topic in topics:
             results[topic.name] = _attempt(
@@ -230,6 +238,8 @@ class AdminManager:
                 f"Topic {topic.name} has {len(by_partition)} partitions already; the number can "
                 f"only grow, not become {topic.count}"
             )
+        if increase > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError(f"Topic {topic.name}: {_too_many(increase)}")
         new_assignment = None
         if topic.assignments is not None:
             if len(topic.assignments) != increase:
@@ -288,6 +298,10 @@ class AdminManager:
             self._purgatory.try_complete_else_watch(
                 operation, [TopicKey(topic) for topic in sorted(pending)]
             )
+
+
+def _too_many(partitions: int) -> str:
+    return f"{partitions} new partitions in one request, {MAX_PARTITIONS_PER_REQUEST} at most"
 
 
 def _attempt(action: Callable[[], TopicResult], failure: str) -> TopicResult:

@@ -7,6 +7,8 @@ import struct
 import time
 from collections.abc import Iterator
 
+from kafkapy.common.protocol.messages.create_partitions import CreatePartitionsRequest
+from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest
 from tests.compat import wire
 
 _CONNECTIONS = 24
@@ -27,6 +29,55 @@ def _batch(value: bytes) -> bytes:
     body = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + record
     tail = struct.pack(">ibI", 0, 2, 0x12345678) + body
     return struct.pack(">qi", 0, len(tail)) + tail
+
+
+def _admin_seeds(topic: str) -> list[bytes]:
+    """Requests that make topics and partitions.
+
+    They only ask whether that could be done, and assign each replica: where damage makes one of
+    them real, the partitions it can make are those it has the bytes to name.
+    """
+    new_topic = CreateTopicsRequest(
+        topics=[
+            CreateTopicsRequest.CreatableTopic(
+                name="mutant",
+                num_partitions=-1,
+                replication_factor=-1,
+                assignments=[
+                    CreateTopicsRequest.CreatableReplicaAssignment(
+                        partition_index=index, broker_ids=[0]
+                    )
+                    for index in range(2)
+                ],
+                configs=[
+                    CreateTopicsRequest.CreatableTopicConfig(name="retention.ms", value="1000")
+                ],
+            )
+        ],
+        timeout_ms=100,
+        validate_only=True,
+    )
+    new_partition = CreatePartitionsRequest(
+        topics=[
+            CreatePartitionsRequest.CreatePartitionsTopic(
+                name=topic,
+                count=2,
+                assignments=[CreatePartitionsRequest.CreatePartitionsAssignment(broker_ids=[0])],
+            )
+        ],
+        timeout_ms=100,
+        validate_only=True,
+    )
+    return [
+        wire.request(
+            request.API_KEY,
+            version,
+            request.encode(version),
+            flexible=version in request.FLEXIBLE_VERSIONS,
+        )
+        for request, versions in ((new_topic, (1, 4, 7)), (new_partition, (0, 3)))
+        for version in versions
+    ]
 
 
 def seeds(topic: str) -> list[bytes]:
@@ -88,6 +139,7 @@ def seeds(topic: str) -> list[bytes]:
             wire.array([wire.string("no-such-topic") + wire.array([struct.pack(">iq", 0, 0)])])
             + struct.pack(">i", 100),
         ),
+        *_admin_seeds(topic),
     ]
 
 

@@ -17,7 +17,6 @@ from tests.compat.mutation import FrameSender, mutated, seeds
 
 _UNSUPPORTED_VERSION = 35
 _MUTATED_FRAMES = 50_000
-_MUTATION_LIMIT_S = 30
 _MEGABYTE_IN_KIB = 1024
 _TOPIC = "canary"
 
@@ -233,12 +232,10 @@ def test_announced_bytes_that_never_come_take_no_memory(target: Broker) -> None:
 def test_mutated_frames_leave_the_broker_well(target: Broker) -> None:
     rng = random.Random(3)
     before = _status(target, "VmRSS")
-    started = time.monotonic()
 
     sender = FrameSender(target.address)
     sender.send(mutated(seeds(_TOPIC), rng), _MUTATED_FRAMES)
 
-    assert time.monotonic() - started < _MUTATION_LIMIT_S
     assert sender.answered > _MUTATED_FRAMES // 20
     assert sender.closed > _MUTATED_FRAMES // 20
     if before is not None and not target.is_apache:

@@ -186,6 +186,17 @@ def test_a_topic_needs_partitions(client: Client, count: int) -> None:
     assert created.error_code == Errors.INVALID_PARTITIONS.code
 
 
+@pytest.mark.parametrize("counts", [[10_001], [2**31 - 1], [5_000, 5_001], [2**31 - 1, -(2**31)]])
+def test_more_partitions_than_one_request_may_make_are_refused_together(
+    client: Client, counts: list[int]
+) -> None:
+    topics = [api.creatable(api.unique_name(), partitions=count) for count in counts]
+
+    response = client.request(CreateTopicsRequest(topics=topics, timeout_ms=15_000))
+
+    assert {t.error_code for t in response.topics} == {Errors.POLICY_VIOLATION.code}
+
+
 @pytest.mark.parametrize("factor", [0, -2, 2, 3])
 def test_there_cannot_be_more_replicas_than_brokers(client: Client, factor: int) -> None:
     created = _create_one(client, api.creatable(api.unique_name(), replication_factor=factor))
@@ -441,6 +452,13 @@ def test_partitions_can_only_become_more(client: Client, count: int) -> None:
     topic = api.create_topic(client, partitions=2)
 
     assert _grow(client, topic, count) == Errors.INVALID_PARTITIONS.code
+
+
+@pytest.mark.parametrize("count", [10_002, 2**31 - 1])
+def test_a_topic_cannot_grow_beyond_what_one_request_may_make(
+    client: Client, topic: str, count: int
+) -> None:
+    assert _grow(client, topic, count) == Errors.POLICY_VIOLATION.code
 
 
 def test_an_unknown_topic_cannot_grow(client: Client) -> None:
