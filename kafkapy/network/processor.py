@@ -10,6 +10,7 @@ from collections import defaultdict, deque
 from typing import NamedTuple
 
 from kafkapy.common.errors import InvalidRequestError
+from kafkapy.common.metrics.rate import Rate
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Gauge, Meter
 from kafkapy.common.network.kafka_channel import ChannelMuteEvent, KafkaChannel
@@ -46,13 +47,23 @@ CONNECTION_COUNT = Gauge(
     labels=_LABELS,
 )
 CONNECTION_CREATION = Meter(
-    "kafka.server:type=socket-server-metrics,name=connection-creation",
+    "kafka.server:type=socket-server-metrics,name=connection-creation-total",
     "Connections opened.",
     labels=_LABELS,
 )
+CONNECTION_CREATION_RATE = Gauge(
+    "kafka.server:type=socket-server-metrics,name=connection-creation-rate",
+    "Connections opened a second, of late.",
+    labels=_LABELS,
+)
 CONNECTION_CLOSE = Meter(
-    "kafka.server:type=socket-server-metrics,name=connection-close",
+    "kafka.server:type=socket-server-metrics,name=connection-close-total",
     "Connections closed.",
+    labels=_LABELS,
+)
+CONNECTION_CLOSE_RATE = Gauge(
+    "kafka.server:type=socket-server-metrics,name=connection-close-rate",
+    "Connections closed a second, of late.",
     labels=_LABELS,
 )
 
@@ -135,6 +146,12 @@ class Processor:
         metrics.gauge(CONNECTION_COUNT, selector.channels.__len__, **self._labels)
         self._created = metrics.meter(CONNECTION_CREATION, **self._labels)
         self._closed = metrics.meter(CONNECTION_CLOSE, **self._labels)
+        for gauge, meter in (
+            (CONNECTION_CREATION_RATE, self._created),
+            (CONNECTION_CLOSE_RATE, self._closed),
+        ):
+            rate = Rate(time, lambda meter=meter: meter.count)  # type: ignore[misc]
+            metrics.gauge(gauge, rate.per_second, **self._labels)
 
     # From other threads.
 
@@ -187,7 +204,8 @@ class Processor:
         if self._thread.ident is not None:
             self._thread.join()
         self._close_all()
-        self._metrics.remove(CONNECTION_COUNT, **self._labels)
+        for gauge in (CONNECTION_COUNT, CONNECTION_CREATION_RATE, CONNECTION_CLOSE_RATE):
+            self._metrics.remove(gauge, **self._labels)
 
     # The processor's own thread.
 

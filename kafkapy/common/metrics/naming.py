@@ -21,7 +21,8 @@ class MetricsNaming(Enum):
 
 def _jmx_exporter(spec: MetricSpec) -> str:
     name = spec.name
-    if isinstance(spec, Meter):
+    # Kafka's newer metrics, in small letters, are named by the attribute, `-total` included.
+    if isinstance(spec, Meter) and not name.islower():
         name = name.removesuffix("PerSec") + "_total"
     elif name.endswith("Percent"):
         name = name.removesuffix("Percent") + "_percent"

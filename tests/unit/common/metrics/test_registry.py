@@ -122,6 +122,11 @@ def test_a_label_that_was_not_declared_is_refused() -> None:
             "kafka_server_socket_server_metrics_connection_count",
             "kafka_server_socketservermetrics_connection_count",
         ),
+        (
+            Meter("kafka.server:type=socket-server-metrics,name=connection-close-total", ""),
+            "kafka_server_socket_server_metrics_connection_close_total",
+            "kafka_server_socketservermetrics_connection_close_total",
+        ),
     ],
 )
 def test_names_follow_the_conventions_of_dashboards(
