@@ -189,7 +189,9 @@ class LogLoader:
 
     def _load_segment_files(self) -> None:
         # In order of offsets: recovering one segment needs the producers of those before it.
-        for name in sorted(self._file_system.listdir(self._dir)):
+        names = sorted(self._file_system.listdir(self._dir))
+        first_unflushed = self._first_unflushed_segment(names)
+        for name in names:
             base_offset = offset_from_file_name(name)
             if base_offset is None:
                 continue
@@ -198,26 +200,34 @@ class LogLoader:
                     logger.warning("%s: deleting the orphan %s", self._topic_partition, name)
                     self._file_system.unlink(self._path(name))
             elif is_log_file(name):
-                self._load_segment(base_offset)
+                segment = self._open_segment(base_offset, file_already_exists=True)
+                # What is about to be recovered gets new indexes in any case.
+                if first_unflushed is None or base_offset < first_unflushed:
+                    self._ensure_indexes(segment)
+                self._segments.add(segment)
 
-    def _load_segment(self, base_offset: int) -> None:
-        segment = self._open_segment(base_offset, file_already_exists=True)
+    def _first_unflushed_segment(self, names: list[str]) -> int | None:
+        """The base offset from which on `_recover_log` reads the segments; None after a clean stop.
+
+        That is the segment in which the recovery point lies.
+        """
+        if self._had_clean_shutdown or self._dir.endswith(DELETE_DIR_SUFFIX):
+            return None
+        starts = [offset_from_file_name(name) or 0 for name in names if is_log_file(name)]
+        flushed = [start for start in starts if start <= self._recovery_point_checkpoint]
+        return max(flushed, default=0)
+
+    def _ensure_indexes(self, segment: LogSegment) -> None:
         try:
             segment.sanity_check()
         except (FileNotFoundError, CorruptIndexError) as e:
-            will_recover = (
-                not self._had_clean_shutdown and base_offset >= self._recovery_point_checkpoint
-            )
-            logger.log(
-                # An index that was never written is nothing special after a crash.
-                logging.INFO if will_recover else logging.WARNING,
+            logger.warning(
                 "%s: building the indexes of segment %d anew: %s",
                 self._topic_partition,
-                base_offset,
+                segment.base_offset,
                 e,
             )
             self._recover_segment(segment)
-        self._segments.add(segment)
 
     def _recover_log(self) -> tuple[int, int]:
         """The recovery point and the log end offset."""

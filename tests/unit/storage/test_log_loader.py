@@ -1,6 +1,8 @@
 """Loading: clean and unclean, temporary files, broken indexes."""
 
+import logging
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,28 @@ def test_crash_recovers_from_the_recovery_point_only(storage: StorageHarness) ->
 
     assert storage.open_log(clean=False, recovery_point=8).log_end_offset == 12
     assert storage.open_log(clean=False, recovery_point=0).log_end_offset == 0
+
+
+@pytest.mark.parametrize(("recovery_point", "read"), [(0, [0, 4, 8]), (6, [4, 8]), (8, [8])])
+def test_crash_reads_what_was_not_flushed_once(
+    storage: StorageHarness,
+    caplog: pytest.LogCaptureFixture,
+    recovery_point: int,
+    read: list[int],
+) -> None:
+    log = storage.open_log()
+    fill(log)
+    for base_offset in read:
+        Path(f"{log.dir}/{base_offset:020d}.index").unlink()
+    caplog.set_level(logging.INFO)
+
+    storage.open_log(clean=False, recovery_point=recovery_point)
+
+    # One line for each reading, whether for the records or for the indexes.
+    lines = [r.getMessage() for r in caplog.records if "segment" in r.getMessage()]
+    assert [re.findall(r"recovering segment (\d+)", line) for line in lines] == [
+        [str(base_offset)] for base_offset in read
+    ]
 
 
 def test_recovery_point_moves_only_with_a_flush(storage: StorageHarness) -> None:
