@@ -500,6 +500,7 @@ class KafkaServer:
                     auto_create_topics=broker.auto_create_topics_enable,
                     cluster_id=self.cluster_id,
                     max_describe_partitions=broker.max_request_partition_size_limit,
+                    is_starting=lambda: self.state is BrokerState.RECOVERY,
                 ),
                 api_versions=ApiVersionsHandler(channel, self._api_versions),
                 topics=TopicsHandler(

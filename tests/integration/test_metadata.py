@@ -13,6 +13,7 @@ from kafkapy.common.protocol.messages.describe_topic_partitions import (
 )
 from kafkapy.common.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.common.types import ZERO_UUID, random_topic_id
+from kafkapy.server.broker_state import BrokerState
 from tests.helpers import api
 from tests.helpers.broker import BROKER_ID, Broker, Client
 from tests.helpers.records import records
@@ -106,6 +107,22 @@ def test_an_unknown_topic_is_not_created_against_the_clients_will(
 
     assert (answer.name, answer.error_code) == (name, Errors.UNKNOWN_TOPIC_OR_PARTITION.code)
     assert name not in _names(_metadata(client, None))
+
+
+@pytest.mark.parametrize("may_create", [True, False])
+def test_a_broker_that_is_starting_does_not_deny_a_topic_it_has_yet_to_hear_of(
+    make_broker: MakeBroker, may_create: bool
+) -> None:
+    broker = make_broker()
+    with broker.client() as client:
+        broker.server.state = BrokerState.RECOVERY
+        (early,) = _metadata(client, [Topic(name="t")], may_create=may_create).topics
+        (illegal,) = _metadata(client, [Topic(name="not legal")], may_create=may_create).topics
+        broker.server.state = BrokerState.RUNNING
+
+        assert early.error_code == Errors.LEADER_NOT_AVAILABLE.code
+        assert illegal.error_code == Errors.INVALID_TOPIC_EXCEPTION.code
+        assert _names(_metadata(client, None)) == set()
 
 
 @pytest.mark.parametrize("name", _INVALID_NAMES)

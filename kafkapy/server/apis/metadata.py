@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafkapy.common.errors import Errors, InvalidRequestError, InvalidTopicError
 from kafkapy.common.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -31,6 +33,7 @@ class MetadataHandler:
         auto_create_topics: bool,
         cluster_id: str,
         max_describe_partitions: int,
+        is_starting: Callable[[], bool],
     ) -> None:
         self._request_channel = request_channel
         self._metadata_cache = metadata_cache
@@ -38,6 +41,7 @@ class MetadataHandler:
         self._auto_create_topics = auto_create_topics
         self._cluster_id = cluster_id
         self._max_describe_partitions = max_describe_partitions
+        self._is_starting = is_starting
 
     def handle_metadata(self, request: Request) -> None:
         body = request.body_as(MetadataRequest)
@@ -112,10 +116,16 @@ class MetadataHandler:
     def _missing_topics(
         self, names: list[str], *, may_create: bool
     ) -> list[MetadataResponse.MetadataResponseTopic]:
-        if may_create and self._auto_create_topics:
+        if self._is_starting():
+            # The controller has yet to tell of the topics there are: a client must not take them
+            # for deleted, which librdkafka does at once.
+            errors = {name: _name_error(name) or Errors.LEADER_NOT_AVAILABLE for name in names}
+        elif may_create and self._auto_create_topics:
             errors = self._auto_topic_creation.create_topics(names)
         else:
-            errors = {name: _missing_topic_error(name) for name in names}
+            errors = {
+                name: _name_error(name) or Errors.UNKNOWN_TOPIC_OR_PARTITION for name in names
+            }
         return [
             MetadataResponse.MetadataResponseTopic(
                 error_code=error.code, name=name, is_internal=name in INTERNAL_TOPICS
@@ -152,9 +162,9 @@ class MetadataHandler:
         )
 
 
-def _missing_topic_error(name: str) -> Errors:
+def _name_error(name: str) -> Errors | None:
     try:
         validate_topic_name(name)
     except InvalidTopicError:
         return Errors.INVALID_TOPIC_EXCEPTION
-    return Errors.UNKNOWN_TOPIC_OR_PARTITION
+    return None
