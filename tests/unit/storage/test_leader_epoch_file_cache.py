@@ -136,7 +136,7 @@ def test_neighbours(cache: LeaderEpochFileCache) -> None:
     assert (cache.latest_epoch, cache.previous_epoch, cache.latest_entry) == (None, None, None)
 
 
-@pytest.mark.parametrize("text", ["1\n0\n", "0\n2\n1 1\n", "0\n1\nx y\n", "", "0\n-1\n", "zero"])
+@pytest.mark.parametrize("text", ["1\n0\n", "0\n2\n1 1\n", "0\n1\nx y\n", "\n", "0\n-1\n", "zero"])
 def test_malformed_file_takes_the_directory_offline(
     tmp_path: Path, time: MockTime, text: str
 ) -> None:
