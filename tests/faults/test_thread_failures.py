@@ -27,6 +27,7 @@ from kafkapy.server import metrics_server
 from kafkapy.server.config_handler import TopicConfigHandler
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.storage.log_manager import LogManager
+from kafkapy.utils.time import SystemTime
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from tests.faults.faulty_broker import FaultyBroker, wait_for_leaders
 from tests.helpers.api import (
@@ -320,7 +321,7 @@ class _ExhaustedSocket:
 def test_metrics_are_served_after_descriptors_ran_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics_server, "_PAUSE_AFTER_ERROR_S", 0.01)
     server = metrics_server.MetricsServer(
-        MetricsRegistry(), MetricsNaming.JMX_EXPORTER, host="127.0.0.1", port=0
+        MetricsRegistry(), MetricsNaming.JMX_EXPORTER, SystemTime(), host="127.0.0.1", port=0
     )
     monkeypatch.setattr(server, "_socket", _ExhaustedSocket(server._socket))
     server.start()
