@@ -65,24 +65,27 @@ class LogCleaner:
         self._lock = threading.Lock()
         # guarded by self._lock
         self._config = config
+        self._is_running = False
         # Replaced, never changed, so that metrics need no lock. Written under self._lock.
         self._threads: tuple[CleanerThread, ...] = ()
         self._register_metrics()
 
     def startup(self) -> None:
         with self._lock:
+            self._is_running = True
             self._start_threads_locked()
 
     def shutdown(self) -> None:
         """Returns when no log is being compacted any more. Idempotent."""
         with self._lock:
+            self._is_running = False
             self._stop_threads_locked()
             for metric in _METRICS:
                 self._environment.metrics.remove(metric)
             self.manager.remove_metrics()
 
     def reconfigure(self, config: CleanerConfig) -> None:
-        """Stops what is going on and begins anew, unless nothing has changed."""
+        """Stops what is going on and begins anew, unless nothing has changed or begun."""
         with self._lock:
             # That one is not dynamic.
             config = replace(config, enable_cleaner=self._config.enable_cleaner)
@@ -90,8 +93,9 @@ class LogCleaner:
                 return
             self._config = config
             self._throttler.update_desired_rate_per_sec(config.max_io_bytes_per_second)
-            self._stop_threads_locked()
-            self._start_threads_locked()
+            if self._is_running:
+                self._stop_threads_locked()
+                self._start_threads_locked()
 
     def _start_threads_locked(self) -> None:
         self._threads = tuple(

@@ -1,5 +1,6 @@
 """The compaction threads, and what the log manager does to keep them away."""
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -302,6 +303,21 @@ def test_new_settings_replace_the_threads(
     log_manager.reconfigure_cleaner(QUICK)
 
     wait_until(lambda: pairs_of(log) == [("a", "2")])
+
+
+def test_settings_that_come_before_the_start_hold_from_the_start(storage: StorageHarness) -> None:
+    log_manager = storage.log_manager(cleaner_config=CleanerConfig(backoff_ms=3_600_000))
+
+    log_manager.reconfigure_cleaner(QUICK)
+
+    assert not [t for t in threading.enumerate() if "log-cleaner" in t.name]
+    log_manager.startup({"topic": COMPACT})
+    log = log_manager.get_or_create_log(TOPIC)
+    put_each(log, storage.time, [("a", "1"), ("a", "2")])
+    log.roll()
+    log.update_high_watermark(2)
+    wait_until(lambda: pairs_of(log) == [("a", "2")])
+    log_manager.shutdown()
 
 
 def test_a_cleaner_that_is_turned_off_has_no_threads_and_no_metrics(
