@@ -7,9 +7,6 @@ from collections.abc import Callable
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
 from kafkapy.utils.threads import ShutdownableThread
 
-# How long a shutdown may have to wait for the thread.
-_POLL_S = 0.2
-
 
 class LogDirFailureHandler(ShutdownableThread):
     """Waits for directories that storage reports as failed and hands them on, one by one.
@@ -28,7 +25,12 @@ class LogDirFailureHandler(ShutdownableThread):
         self._channel = channel
         self._handle = handle
 
+    def initiate_shutdown(self) -> bool:
+        initiated = super().initiate_shutdown()
+        self._channel.interrupt()
+        return initiated
+
     def do_work(self) -> None:
-        log_dir = self._channel.take_next_offline_log_dir(_POLL_S)
+        log_dir = self._channel.take_next_offline_log_dir()
         if log_dir is not None:
             self._handle(log_dir)

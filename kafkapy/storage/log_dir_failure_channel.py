@@ -17,7 +17,7 @@ class LogDirFailureChannel:
         self._lock = threading.Lock()
         # Replaced, never changed, so that asking needs no lock. Written under self._lock.
         self._offline_log_dirs: frozenset[str] = frozenset()
-        self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def maybe_add_offline_log_dir(
         self, log_dir: str, message: str, error: BaseException | None = None
@@ -34,8 +34,12 @@ class LogDirFailureChannel:
         return log_dir in self._offline_log_dirs
 
     def take_next_offline_log_dir(self, timeout_s: float | None = None) -> str | None:
-        """Blocks for the next failed directory; None after `timeout_s`."""
+        """Blocks for the next failed directory; None after `timeout_s` or `interrupt`."""
         try:
             return self._queue.get(timeout=timeout_s)
         except queue.Empty:
             return None
+
+    def interrupt(self) -> None:
+        """Let one who waits, now or later, go without a directory."""
+        self._queue.put(None)

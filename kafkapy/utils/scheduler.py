@@ -76,7 +76,8 @@ class _Task:
 class KafkaScheduler:
     """A pool of daemon threads running delayed and periodic tasks. Thread-safe.
 
-    Periodic tasks keep a fixed rate and never overlap with themselves. One idle thread waits for
+    Periodic tasks keep a fixed rate and never overlap with themselves; a run that comes periods
+    late stands for those it missed. One idle thread waits for
     the next due task and the others wait to take its place, so a due task wakes a single thread.
 
     Ports: org.apache.kafka.server.util.KafkaScheduler
@@ -94,6 +95,7 @@ class KafkaScheduler:
         self._size = threads
         self._started = False
         self._tasks: list[_Task] = []
+        self._running = 0  # tasks
         self._leader: threading.Thread | None = None
         self._threads: set[threading.Thread] = set()
 
@@ -103,6 +105,7 @@ class KafkaScheduler:
                 raise RuntimeError("this scheduler has already been started")
             self._started = True
             self._start_threads_locked()
+        self._time.add_listener(self)
 
     @property
     def is_started(self) -> bool:
@@ -115,6 +118,7 @@ class KafkaScheduler:
             self._tasks.clear()
             self._available.notify_all()
             threads = list(self._threads)
+        self._time.remove_listener(self)
         for thread in threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -154,6 +158,16 @@ class KafkaScheduler:
         with self._available:
             return len(self._tasks)
 
+    def clock_moved(self) -> None:
+        with self._available:
+            self._available.notify_all()
+
+    def is_behind(self) -> bool:
+        with self._available:
+            return self._running > 0 or (
+                bool(self._tasks) and self._tasks[0].due_ns <= self._time.nanoseconds()
+            )
+
     def _cancel(self, task: _Task) -> None:
         with self._available:
             task.cancelled = True
@@ -184,11 +198,19 @@ class KafkaScheduler:
                 task.function()
             except Exception:
                 logger.exception("Uncaught exception in scheduled task '%s'", task.name)
-            if task.period_ns >= 0:
-                with self._available:
-                    if self._started and not task.cancelled:
-                        task.due_ns += task.period_ns
-                        self._push_locked(task)
+            with self._available:
+                self._running -= 1
+                if task.period_ns >= 0 and self._started and not task.cancelled:
+                    task.due_ns = self._next_due_ns(task)
+                    self._push_locked(task)
+
+    def _next_due_ns(self, task: _Task) -> int:
+        next_ns = task.due_ns + task.period_ns
+        late_ns = self._time.nanoseconds() - next_ns
+        # After a jump of the clock, or of the machine, not one run for each period slept through.
+        if 0 < task.period_ns <= late_ns:
+            next_ns += late_ns // task.period_ns * task.period_ns
+        return next_ns
 
     def _take(self) -> _Task | None:
         """The next task, when it is due; None when this thread is to end."""
@@ -201,6 +223,7 @@ class KafkaScheduler:
                 delay_ns = self._tasks[0].due_ns - self._time.nanoseconds()
                 if delay_ns <= 0:
                     task = heapq.heappop(self._tasks)
+                    self._running += 1
                     if self._leader is None and self._tasks:
                         self._available.notify()
                     return task

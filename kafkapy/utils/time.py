@@ -4,6 +4,18 @@ import time
 from typing import Protocol
 
 
+class ClockListener(Protocol):
+    """Whoever sleeps until a point in time and must wake when the clock jumps past it."""
+
+    def clock_moved(self) -> None:
+        """Look at the clock again. Called with no lock held."""
+        ...
+
+    def is_behind(self) -> bool:
+        """Whether something that is due by now has not been done yet."""
+        ...
+
+
 class Time(Protocol):
     """A clock that tests can drive.
 
@@ -24,6 +36,12 @@ class Time(Protocol):
 
     def sleep(self, ms: int) -> None: ...
 
+    def add_listener(self, listener: ClockListener) -> None:
+        """Told of every jump from now on."""
+        ...
+
+    def remove_listener(self, listener: ClockListener) -> None: ...
+
 
 class SystemTime:
     """The operating system's clocks.
@@ -42,3 +60,8 @@ class SystemTime:
 
     def sleep(self, ms: int) -> None:
         time.sleep(ms / 1000)
+
+    def add_listener(self, listener: ClockListener) -> None:
+        """Does nothing: these clocks only flow."""
+
+    def remove_listener(self, listener: ClockListener) -> None: ...

@@ -192,6 +192,7 @@ class SystemTimer:
         self._queue: list[tuple[int, int, TimerTaskList]] = []  # heap by expiration
         self._queued = 0
         self._size = 0
+        self._unfinished = 0  # expired, but not done
         self._closed = False
         self._wheel = TimingWheel(
             tick_ms, wheel_size, time.hi_res_clock_ms(), enqueue=self._enqueue_locked
@@ -201,6 +202,7 @@ class SystemTimer:
             target=self._run_expired, name=f"executor-{name}", daemon=True
         )
         self._executor.start()
+        time.add_listener(self)
 
     @property
     def size(self) -> int:
@@ -209,7 +211,8 @@ class SystemTimer:
     def add(self, task: TimerTask) -> None:
         task.cancel()  # a task waits in one place only
         if task.delay_ms <= 0:
-            self._expired.put(task)
+            with self._bucket_available:
+                self._expire_locked(task)
             return
         entry = TimerTaskEntry(task, task.delay_ms + self._time.hi_res_clock_ms(), self._cancel)
         task.timer_entry = entry
@@ -217,12 +220,10 @@ class SystemTimer:
             if self._wheel.add(entry):
                 self._size += 1
                 return
-            if entry.cancelled:
-                return
-        self._expired.put(task)
+            if not entry.cancelled:
+                self._expire_locked(task)
 
     def advance_clock(self, timeout_ms: int) -> bool:
-        expired: list[TimerTask] = []
         with self._bucket_available:
             bucket = self._poll_locked(timeout_ms)
             if bucket is None:
@@ -232,11 +233,19 @@ class SystemTimer:
                 for entry in bucket.take_all():
                     if not self._wheel.add(entry):
                         self._size -= 1
-                        expired.append(entry.task)
+                        self._expire_locked(entry.task)
                 bucket = self._poll_locked(0)
-        for task in expired:
-            self._expired.put(task)
         return True
+
+    def clock_moved(self) -> None:
+        with self._bucket_available:
+            self._bucket_available.notify_all()
+
+    def is_behind(self) -> bool:
+        with self._bucket_available:
+            return self._unfinished > 0 or (
+                bool(self._queue) and self._queue[0][0] <= self._time.hi_res_clock_ms()
+            )
 
     def close(self) -> None:
         """Run what has expired already, forget the rest and end the executor thread."""
@@ -245,6 +254,7 @@ class SystemTimer:
                 return
             self._closed = True
             self._bucket_available.notify_all()
+        self._time.remove_listener(self)
         self._expired.put(None)
         if self._executor is not threading.current_thread():
             self._executor.join()
@@ -255,6 +265,10 @@ class SystemTimer:
             if entry.bucket is not None:
                 entry.bucket.remove(entry)
                 self._size -= 1
+
+    def _expire_locked(self, task: TimerTask) -> None:
+        self._unfinished += 1
+        self._expired.put(task)
 
     def _enqueue_locked(self, bucket: TimerTaskList) -> None:
         self._queued += 1
@@ -283,3 +297,5 @@ class SystemTimer:
                 task.run()
             except Exception:
                 logger.exception("Expired task %r failed", task)
+            with self._bucket_available:
+                self._unfinished -= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from kafkapy.utils.time import ClockListener
 from tests.helpers.mock_scheduler import MockScheduler
 
 
@@ -40,6 +41,11 @@ class MockTime:
         with self._lock:
             self._advance_locked(ms)
         self.scheduler.tick()
+
+    def add_listener(self, listener: ClockListener) -> None:
+        """Does nothing: what waits for this clock is driven by hand."""
+
+    def remove_listener(self, listener: ClockListener) -> None: ...
 
     def set_wall_clock_ms(self, now_ms: int) -> None:
         """A jump of the wall clock alone, as after an NTP correction."""
