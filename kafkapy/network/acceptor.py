@@ -7,7 +7,7 @@ import errno
 import logging
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.network.io_platform import NATIVE, READ, IoPlatform
@@ -25,6 +25,8 @@ _POLL_TIMEOUT_S = 0.5
 _PAUSE_AFTER_ERROR_S = 0.1
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _IPV4_MAPPED = "::ffff:"
+
+OpenServerSocket = Callable[[EndPoint, SocketServerConfig], socket.socket]
 
 
 class Acceptor:
@@ -45,6 +47,7 @@ class Acceptor:
         time: Time,
         thread_name_prefix: str,
         platform: IoPlatform = NATIVE,
+        open_socket: OpenServerSocket,
     ) -> None:
         """Binds at once. Raises KafkaError naming the listener when that is not possible."""
         # constant after construction
@@ -54,7 +57,7 @@ class Acceptor:
         self._connection_quotas = connection_quotas
         self._time = time
         self._refusals = LogLimiter(log, time)
-        self._server_socket = _open_server_socket(end_point, config)
+        self._server_socket = open_socket(end_point, config)
         self.port: int = self._server_socket.getsockname()[1]
         self._poller = platform.new_poller()
         self._waker = platform.new_waker()
@@ -159,7 +162,8 @@ class Acceptor:
         return False
 
 
-def _open_server_socket(end_point: EndPoint, config: SocketServerConfig) -> socket.socket:
+def open_server_socket(end_point: EndPoint, config: SocketServerConfig) -> socket.socket:
+    """Bound, listening, non-blocking; raises KafkaError."""
     try:
         family, address = _bind_address(end_point)
         sock = socket.socket(family, socket.SOCK_STREAM)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.metrics.registry import MetricsRegistry
@@ -19,7 +19,7 @@ from kafkapy.common.network.io_platform import NATIVE, IoPlatform
 from kafkapy.common.network.memory_pool import MemoryPool
 from kafkapy.common.network.selector import Selector
 from kafkapy.metadata.end_point import EndPoint, SecurityProtocol
-from kafkapy.network.acceptor import Acceptor
+from kafkapy.network.acceptor import Acceptor, OpenServerSocket, open_server_socket
 from kafkapy.network.api_version_manager import ApiVersionManager
 from kafkapy.network.connection_quotas import ConnectionQuotas
 from kafkapy.network.processor import Processor
@@ -60,6 +60,7 @@ ACCEPTOR_BLOCKED_PERCENT = Gauge(
 )
 
 CONTROL_PLANE_QUEUE_SIZE = 20
+DRAIN_TIMEOUT_MS = 2_000
 _DRAIN_CHECK_S = 0.01
 
 
@@ -85,7 +86,9 @@ class SocketServer:
         control_plane_listener_name: str | None = None,
         listener_max_connections: Mapping[str, int] | None = None,
         platform: IoPlatform = NATIVE,
-        drain_timeout_ms: int = 2_000,
+        drain_timeout_ms: int = DRAIN_TIMEOUT_MS,
+        request_channel_class: type[RequestChannel] = RequestChannel,
+        open_server_socket: OpenServerSocket = open_server_socket,
     ) -> None:
         """Raises KafkaError, with nothing left open, when a listener cannot be opened.
 
@@ -99,6 +102,7 @@ class SocketServer:
         self._broker_id = broker_id
         self._platform = platform
         self._drain_timeout_ms = drain_timeout_ms
+        self._open_server_socket = open_server_socket
         self._request_parser = RequestParser(api_versions)
         self._memory_pool = (
             MemoryPool(config.queued_max_request_bytes)
@@ -112,9 +116,11 @@ class SocketServer:
             listeners=names,
             listener_limits=listener_max_connections,
         )
-        self.data_plane_request_channel = RequestChannel(config.queued_max_requests, metrics, time)
+        self.data_plane_request_channel = request_channel_class(
+            config.queued_max_requests, metrics, time
+        )
         self.control_plane_request_channel = (
-            RequestChannel(
+            request_channel_class(
                 CONTROL_PLANE_QUEUE_SIZE,
                 metrics,
                 time,
@@ -126,7 +132,7 @@ class SocketServer:
         self._control_plane_listener_name = control_plane_listener_name
         self._next_processor_id = 0
         self._acceptors: dict[str, Acceptor] = {}
-        self._is_enabled = False
+        self._accepting: set[str] = set()
         self._is_stopped = False
         try:
             for end_point in listeners:
@@ -155,17 +161,18 @@ class SocketServer:
             for acceptor in self._acceptors.values()
         )
 
-    def enable_request_processing(self) -> None:
-        """Start accepting; the control plane first."""
-        if self._is_enabled:
+    def enable_request_processing(self, *, hold: Collection[str] = ()) -> None:
+        """Start accepting, the control plane first; listeners to `hold` wait for another call."""
+        if self._is_stopped:
             return
-        self._is_enabled = True
         by_plane = sorted(
             self._acceptors.items(), key=lambda item: item[0] != self._control_plane_listener_name
         )
         for listener_name, acceptor in by_plane:
-            acceptor.start()
-            log.info("Listening on %s, port %d", listener_name, acceptor.port)
+            if listener_name not in self._accepting and listener_name not in hold:
+                self._accepting.add(listener_name)
+                acceptor.start()
+                log.info("Listening on %s, port %d", listener_name, acceptor.port)
 
     def stop_processing_requests(self) -> None:
         """Accept nothing and read nothing more, answer what was read, then close all connections.
@@ -179,7 +186,7 @@ class SocketServer:
         for acceptor in self._acceptors.values():
             acceptor.close()
         processors = self._processors()
-        if self._is_enabled:
+        if self._accepting:
             self._drain(processors)
         for processor in processors:
             processor.begin_shutdown()
@@ -229,6 +236,7 @@ class SocketServer:
                 time=self._time,
                 thread_name_prefix=prefix,
                 platform=self._platform,
+                open_socket=self._open_server_socket,
             )
         except BaseException:
             for processor in processors:

@@ -64,8 +64,10 @@ from kafkapy.server.linux_io_metrics import register_linux_io_metrics
 from kafkapy.server.metrics_server import MetricsServer
 from kafkapy.server.request_handler import (
     CONTROL_PLANE_REQUEST_HANDLER_AVG_IDLE_PERCENT,
+    ApiRequestHandler,
     KafkaRequestHandlerPool,
 )
+from kafkapy.server.server_hooks import NO_HOOKS, ServerHooks
 from kafkapy.server.transaction_services import (
     TransactionServices,
     build_transaction_services,
@@ -115,12 +117,14 @@ class KafkaServer:
         file_system: FileSystem | None = None,
         store: Callable[[KafkaConfig, Time], MetadataStore] | None = None,
         on_fatal_error: Callable[[str], None] | None = None,
+        hooks: ServerHooks = NO_HOOKS,
     ) -> None:
         # constant after construction
         self._config = config
         self._time = time
         self._file_system = file_system or OsFileSystem()
         self._open_store = store or open_metadata_store
+        self._hooks = hooks
         self._on_fatal_error = on_fatal_error or (lambda reason: log.critical(reason))
         self._random = random.Random()
         self.metrics = MetricsRegistry()
@@ -134,6 +138,8 @@ class KafkaServer:
         self.cluster_id = ""
         self.bound_listeners: tuple[EndPoint, ...] = ()
         self.metrics_address: str | None = None
+        self.log_manager: LogManager | None = None
+        self._socket_server: SocketServer | None = None
 
     def startup(self) -> None:
         """Raises KafkaError with one clear line when the broker cannot start."""
@@ -160,6 +166,7 @@ class KafkaServer:
             cleaner_config=self._config.cleaner,
         )
         self._on_shutdown("log manager", log_manager.shutdown)
+        self.log_manager = log_manager
         zk_client = KafkaZkClient(
             self._open_store(self._config, self._time), self._time, self.metrics
         )
@@ -231,11 +238,21 @@ class KafkaServer:
         self._on_shutdown("configuration listener", dispatcher.listen(zk_client, self._time).close)
         self._on_shutdown("request processing", socket_server.stop_processing_requests)
         self._on_shutdown("waiting fetches", replica_manager.answer_waiting_fetches)
-        socket_server.enable_request_processing()
+        socket_server.enable_request_processing(hold=self._hooks.held_listeners)
         controller.startup()
         self._await_metadata(zk_client, metadata_cache)
         self.state = BrokerState.RUNNING
         log.info("Broker %d is running", self.broker_id)
+
+    def open_listeners(self) -> None:
+        """Serve the listeners that were held back."""
+        if self._socket_server is not None:
+            self._socket_server.enable_request_processing()
+
+    def close_listeners(self) -> None:
+        """Serve nobody any more, ahead of `shutdown`."""
+        if self._socket_server is not None:
+            self._socket_server.stop_processing_requests()
 
     def shutdown(self) -> None:
         """Undoes start-up in reverse. Idempotent; a part that fails does not stop the rest."""
@@ -335,7 +352,11 @@ class KafkaServer:
             inter_broker_listener_name=config.inter_broker_listener_name,
             control_plane_listener_name=config.control_plane_listener_name,
             listener_max_connections=config.listener_max_connections(),
+            drain_timeout_ms=self._hooks.drain_timeout_ms,
+            request_channel_class=self._hooks.request_channel_class,
+            open_server_socket=self._hooks.open_server_socket,
         )
+        self._socket_server = server
         self._on_shutdown("socket server", server.shutdown)
         self.bound_listeners = tuple(
             EndPoint(
@@ -435,7 +456,7 @@ class KafkaServer:
         broker_topic_stats: BrokerTopicStats,
         group_coordinator: GroupCoordinator,
         transactions: TransactionServices,
-    ) -> Callable[[RequestChannel], KafkaApis]:
+    ) -> Callable[[RequestChannel], ApiRequestHandler]:
         """Makes the APIs of one plane; what the planes share is made here, once."""
         broker = self._config.broker
         purgatory: DelayedOperationPurgatory[DelayedOperation] = DelayedOperationPurgatory(
@@ -479,7 +500,7 @@ class KafkaServer:
             ),
         )
 
-        def apis(channel: RequestChannel) -> KafkaApis:
+        def apis(channel: RequestChannel) -> ApiRequestHandler:
             handlers = ApiHandlers(
                 produce=ProduceHandler(
                     channel, replica_manager, metadata_cache, transactions.verification
@@ -551,14 +572,15 @@ class KafkaServer:
                     on_partitions_deleted=group_coordinator.handle_deleted_partitions,
                 ),
             )
-            return KafkaApis(
+            kafka_apis = KafkaApis(
                 channel, handlers, try_complete_actions=replica_manager.try_complete_actions
             )
+            return self._hooks.wrap_apis(channel, kafka_apis)
 
         return apis
 
     def _start_request_handlers(
-        self, socket_server: SocketServer, apis: Callable[[RequestChannel], KafkaApis]
+        self, socket_server: SocketServer, apis: Callable[[RequestChannel], ApiRequestHandler]
     ) -> None:
         channel = socket_server.data_plane_request_channel
         pool = KafkaRequestHandlerPool(

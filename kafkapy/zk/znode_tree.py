@@ -75,11 +75,13 @@ class ZnodeTree:
     Ports: org.apache.zookeeper.server.DataTree
     """
 
-    def __init__(self, path: Path, time: Time) -> None:
-        self.path = path  # constant after construction
+    def __init__(self, path: Path | None, time: Time, *, image: bytes | None = None) -> None:
+        """Without a path the tree is in memory only, and begins as `image` if there is one."""
+        self.path = path or Path(":memory:")  # constant after construction
         self._time = time
         self._lock = threading.Lock()
-        self._db = self._open()  # guarded by self._lock, like all below
+        # guarded by self._lock, like all below
+        self._db = self._open() if path is not None else _open_in_memory(image)
         self._closed = False
         self._zxid = self._meta("zxid")
         self._session_id = self._meta("session_id")
@@ -116,6 +118,16 @@ class ZnodeTree:
                     watchers.discard(session_id)
             with self._transaction_locked():
                 self._delete_ephemerals_locked(session_id)
+
+    @property
+    def last_zxid(self) -> int:
+        """Higher after every change."""
+        return self._zxid
+
+    def image(self) -> bytes:
+        """All of it, for another tree to begin with; sessions are not in it."""
+        with self._lock, self._storage_errors():
+            return self._db.serialize()
 
     @property
     def has_sessions(self) -> bool:
@@ -394,6 +406,15 @@ class ZnodeTree:
             deliver = self._sessions.get(session_id)
             if deliver is not None:
                 deliver(event)
+
+
+def _open_in_memory(image: bytes | None) -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    if image is not None:
+        db.deserialize(image)
+    else:
+        db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+    return db
 
 
 def _validate_path(path: str, *, sequential: bool) -> None:
