@@ -150,7 +150,7 @@ class OsFileSystem:
         flags = os.O_RDONLY if read_only else os.O_RDWR
         if create:
             flags |= os.O_CREAT
-        return OsFileChannel(os.open(path, flags | os.O_CLOEXEC, 0o644), path)
+        return self._channel(os.open(path, flags | os.O_CLOEXEC, 0o644), path)
 
     def read_bytes(self, path: str) -> bytes:
         with open(path, "rb") as file:
@@ -201,6 +201,9 @@ class OsFileSystem:
     def disk_usage(self, path: str) -> DiskUsage:
         usage = os.statvfs(path)
         return DiskUsage(usage.f_blocks * usage.f_frsize, usage.f_bavail * usage.f_frsize)
+
+    def _channel(self, fd: int, path: str) -> OsFileChannel:
+        return OsFileChannel(fd, path)
 
 
 def _fsync(fd: int) -> None:

@@ -10,7 +10,7 @@ from kafkapy.server.kafka_server import KafkaServer
 from kafkapy.utils.time import SystemTime
 from tests.helpers.api import fetch, fetched_records, topic_metadata
 from tests.helpers.broker import Broker, Client
-from tests.helpers.faulty_fs import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.helpers.waiting import wait_until
 
 _OFFLINE_COUNT = re.compile(r"kafka_log_logmanager_offlinelogdirectorycount(?:\{\})? (\d+)")
@@ -22,7 +22,7 @@ class FaultyBroker(Broker):
     def __init__(
         self,
         log_dirs: list[Path],
-        file_system: FaultyFileSystem,
+        file_system: CrashingFileSystem,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         self.file_system = file_system

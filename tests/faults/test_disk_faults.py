@@ -13,7 +13,7 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.storage.fetch_isolation import FetchIsolation
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.unified_log import UnifiedLog
-from tests.helpers.faulty_fs import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.helpers.mock_time import MockTime
 from tests.unit.storage.harness import StorageHarness, append, read_all, values_of
 
@@ -22,17 +22,17 @@ SECOND = TopicPartition("topic", 1)
 
 
 @pytest.fixture
-def file_system() -> FaultyFileSystem:
-    return FaultyFileSystem()
+def file_system() -> CrashingFileSystem:
+    return CrashingFileSystem()
 
 
 @pytest.fixture
-def faulty(tmp_path: Path, time: MockTime, file_system: FaultyFileSystem) -> StorageHarness:
+def faulty(tmp_path: Path, time: MockTime, file_system: CrashingFileSystem) -> StorageHarness:
     return StorageHarness(tmp_path, file_system, time)
 
 
 def after_power_loss(
-    storage: StorageHarness, file_system: FaultyFileSystem, rng: random.Random | None = None
+    storage: StorageHarness, file_system: CrashingFileSystem, rng: random.Random | None = None
 ) -> StorageHarness:
     file_system.crash(rng)
     return StorageHarness(Path(storage.log_dir), file_system, storage.time)
@@ -52,7 +52,7 @@ def start_two_dirs(storage: StorageHarness) -> tuple[LogManager, UnifiedLog, Uni
 @pytest.mark.parametrize("written", [0, 1, 40])
 @pytest.mark.parametrize("nth", [1, 2, 5])
 def test_failed_write_is_a_storage_error_and_is_never_served(
-    faulty: StorageHarness, file_system: FaultyFileSystem, nth: int, written: int, error: int
+    faulty: StorageHarness, file_system: CrashingFileSystem, nth: int, written: int, error: int
 ) -> None:
     log = faulty.open_log()
     file_system.fail(
@@ -80,7 +80,7 @@ def test_failed_write_is_a_storage_error_and_is_never_served(
 
 @pytest.mark.parametrize("nth", range(1, 21))
 def test_failed_fsync_is_final(
-    faulty: StorageHarness, file_system: FaultyFileSystem, nth: int
+    faulty: StorageHarness, file_system: CrashingFileSystem, nth: int
 ) -> None:
     log = faulty.open_log(faulty.config(flush_messages=1, segment_bytes=300))
     file_system.fail("fsync", nth=nth)
@@ -102,7 +102,7 @@ def test_failed_fsync_is_final(
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_full_disk_while_an_index_grows_is_a_storage_error(
-    faulty: StorageHarness, file_system: FaultyFileSystem, suffix: str
+    faulty: StorageHarness, file_system: CrashingFileSystem, suffix: str
 ) -> None:
     log = faulty.open_log(faulty.config(index_interval_bytes=0))
     file_system.fail("write", error=errno.ENOSPC, path_contains=suffix)
@@ -119,7 +119,7 @@ def test_full_disk_while_an_index_grows_is_a_storage_error(
 
 @pytest.mark.parametrize("operation", ["open", "truncate", "fsync_dir", "rename"])
 def test_failure_while_rolling_takes_the_directory_offline(
-    faulty: StorageHarness, file_system: FaultyFileSystem, operation: str
+    faulty: StorageHarness, file_system: CrashingFileSystem, operation: str
 ) -> None:
     log = faulty.open_log()
     append(log, "a")
@@ -136,7 +136,7 @@ def test_failure_while_rolling_takes_the_directory_offline(
 
 @pytest.mark.parametrize("limit", [1, 7, 64])
 def test_short_writes_are_completed(
-    faulty: StorageHarness, file_system: FaultyFileSystem, limit: int
+    faulty: StorageHarness, file_system: CrashingFileSystem, limit: int
 ) -> None:
     file_system.max_bytes_per_write = limit
     log = faulty.open_log(faulty.config(index_interval_bytes=0))
@@ -148,7 +148,7 @@ def test_short_writes_are_completed(
 
 
 def test_failed_directory_leaves_the_other_one_working(
-    faulty: StorageHarness, file_system: FaultyFileSystem
+    faulty: StorageHarness, file_system: CrashingFileSystem
 ) -> None:
     manager, first, second = start_two_dirs(faulty)
     file_system.fail("write", error=errno.ENOSPC, path_contains=first.dir, sticky=True)
@@ -170,7 +170,7 @@ def test_failed_directory_leaves_the_other_one_working(
 
 
 def test_directory_that_fails_while_loading_leaves_the_other_one_working(
-    faulty: StorageHarness, file_system: FaultyFileSystem
+    faulty: StorageHarness, file_system: CrashingFileSystem
 ) -> None:
     manager, first, second = start_two_dirs(faulty)
     append(first, "a")
@@ -190,7 +190,7 @@ def test_directory_that_fails_while_loading_leaves_the_other_one_working(
 
 
 def test_directory_that_fails_while_a_log_is_made_is_passed_over(
-    faulty: StorageHarness, file_system: FaultyFileSystem
+    faulty: StorageHarness, file_system: CrashingFileSystem
 ) -> None:
     a, b = f"{faulty.log_dir}/a", f"{faulty.log_dir}/b"
     manager = faulty.log_manager(a, b)
@@ -206,7 +206,7 @@ def test_directory_that_fails_while_a_log_is_made_is_passed_over(
 
 
 def test_shutdown_that_cannot_flush_leaves_no_marker(
-    faulty: StorageHarness, file_system: FaultyFileSystem
+    faulty: StorageHarness, file_system: CrashingFileSystem
 ) -> None:
     manager, first, second = start_two_dirs(faulty)
     append(first, "a")
@@ -223,7 +223,7 @@ def test_shutdown_that_cannot_flush_leaves_no_marker(
 
 
 def test_power_loss_keeps_what_was_flushed(
-    faulty: StorageHarness, file_system: FaultyFileSystem
+    faulty: StorageHarness, file_system: CrashingFileSystem
 ) -> None:
     log = faulty.open_log()
     for i in range(3):
@@ -238,7 +238,7 @@ def test_power_loss_keeps_what_was_flushed(
 
 @pytest.mark.parametrize("seed", range(15))
 def test_power_loss_with_flush_messages_one_loses_nothing(
-    faulty: StorageHarness, file_system: FaultyFileSystem, seed: int
+    faulty: StorageHarness, file_system: CrashingFileSystem, seed: int
 ) -> None:
     rng = random.Random(seed)
     config = faulty.config(flush_messages=1, segment_bytes=400, index_interval_bytes=100)
@@ -254,7 +254,7 @@ def test_power_loss_with_flush_messages_one_loses_nothing(
 
 @pytest.mark.parametrize("seed", range(15))
 def test_power_loss_leaves_no_gap_and_no_corrupt_batch(
-    faulty: StorageHarness, file_system: FaultyFileSystem, seed: int
+    faulty: StorageHarness, file_system: CrashingFileSystem, seed: int
 ) -> None:
     rng = random.Random(seed)
     config = faulty.config(segment_bytes=400, index_interval_bytes=100)
@@ -277,7 +277,7 @@ def test_power_loss_leaves_no_gap_and_no_corrupt_batch(
 
 
 def test_marker_is_gone_before_the_first_append(
-    faulty: StorageHarness, file_system: FaultyFileSystem
+    faulty: StorageHarness, file_system: CrashingFileSystem
 ) -> None:
     manager = faulty.log_manager()
     manager.startup()
@@ -305,7 +305,7 @@ def test_marker_is_gone_before_the_first_append(
 
 
 def test_clean_shutdown_survives_a_power_loss(
-    faulty: StorageHarness, file_system: FaultyFileSystem
+    faulty: StorageHarness, file_system: CrashingFileSystem
 ) -> None:
     manager = faulty.log_manager()
     manager.startup()

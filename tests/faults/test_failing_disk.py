@@ -21,7 +21,7 @@ from tests.faults.faulty_broker import (
 )
 from tests.helpers.api import create_topic, fetch, list_offset, produce, produced
 from tests.helpers.broker import Client
-from tests.helpers.faulty_fs import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.helpers.records import records
 from tests.helpers.waiting import wait_until
 
@@ -51,8 +51,8 @@ _FAILURES = [
 
 
 @pytest.fixture
-def file_system() -> FaultyFileSystem:
-    return FaultyFileSystem()
+def file_system() -> CrashingFileSystem:
+    return CrashingFileSystem()
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def two_dirs(work_dir: Path) -> list[Path]:
 
 
 @pytest.fixture
-def broker(two_dirs: list[Path], file_system: FaultyFileSystem) -> Iterator[FaultyBroker]:
+def broker(two_dirs: list[Path], file_system: CrashingFileSystem) -> Iterator[FaultyBroker]:
     broker = FaultyBroker(two_dirs, file_system)
     broker.start()
     try:
@@ -89,7 +89,7 @@ def _topic_over_two_dirs(client: Client, two_dirs: list[Path]) -> tuple[str, int
 
 
 def test_nth_failing_operation_is_an_error_and_what_was_acked_is_there_afterwards(
-    work_dir: Path, file_system: FaultyFileSystem
+    work_dir: Path, file_system: CrashingFileSystem
 ) -> None:
     healthy = work_dir / "healthy"
     log_dirs = [healthy, *(work_dir / failure.directory for failure in _FAILURES)]
@@ -152,7 +152,7 @@ def test_nth_failing_operation_is_an_error_and_what_was_acked_is_there_afterward
 
 @pytest.mark.parametrize("request_kind", ["fetch", "list offsets"])
 def test_partition_in_a_failed_directory_is_answered_at_once(
-    broker: FaultyBroker, two_dirs: list[Path], file_system: FaultyFileSystem, request_kind: str
+    broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem, request_kind: str
 ) -> None:
     with broker.client() as client, broker.client() as waiting:
         topic, failing, other = _topic_over_two_dirs(client, two_dirs)
@@ -182,7 +182,7 @@ def test_partition_in_a_failed_directory_is_answered_at_once(
 
 
 def test_new_topics_go_to_the_directory_that_is_left(
-    broker: FaultyBroker, two_dirs: list[Path], file_system: FaultyFileSystem
+    broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem
 ) -> None:
     with broker.client() as client:
         topic, failing, _ = _topic_over_two_dirs(client, two_dirs)
@@ -198,7 +198,7 @@ def test_new_topics_go_to_the_directory_that_is_left(
 
 
 def test_directory_that_fails_while_a_segment_is_rolled_goes_offline(
-    broker: FaultyBroker, two_dirs: list[Path], file_system: FaultyFileSystem
+    broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem
 ) -> None:
     with broker.client() as client:
         topic = create_topic(client, partitions=2, configs={"segment.bytes": "2000"})
@@ -221,7 +221,7 @@ def test_directory_that_fails_while_a_segment_is_rolled_goes_offline(
 
 @pytest.mark.parametrize("limit", [1, 61, 1000])
 def test_short_writes_store_whole_batches(
-    broker: FaultyBroker, file_system: FaultyFileSystem, limit: int
+    broker: FaultyBroker, file_system: CrashingFileSystem, limit: int
 ) -> None:
     with broker.client() as client:
         topic = create_topic(client)
@@ -234,7 +234,7 @@ def test_short_writes_store_whole_batches(
 
 
 def test_broker_is_told_to_stop_when_the_last_directory_fails(
-    broker: FaultyBroker, two_dirs: list[Path], file_system: FaultyFileSystem
+    broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem
 ) -> None:
     with broker.client() as client:
         topic = create_topic(client, partitions=2)
@@ -253,7 +253,7 @@ def _lose_power(broker: FaultyBroker, rng: random.Random) -> None:
 
 
 def test_power_loss_takes_nothing_acked_when_every_record_is_flushed(
-    two_dirs: list[Path], file_system: FaultyFileSystem
+    two_dirs: list[Path], file_system: CrashingFileSystem
 ) -> None:
     rng = random.Random(7)
     broker = FaultyBroker(two_dirs, file_system, {"log.flush.interval.messages": "1"})
@@ -280,7 +280,7 @@ def test_power_loss_takes_nothing_acked_when_every_record_is_flushed(
 
 
 def test_power_loss_without_flushes_leaves_no_gap_and_no_half_batch(
-    broker: FaultyBroker, file_system: FaultyFileSystem
+    broker: FaultyBroker, file_system: CrashingFileSystem
 ) -> None:
     rng = random.Random(8)
     sent: list[bytes] = []

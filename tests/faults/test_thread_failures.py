@@ -43,7 +43,7 @@ from tests.helpers.api import (
     produced,
 )
 from tests.helpers.broker import Client, ConnectionClosed
-from tests.helpers.faulty_fs import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.helpers.records import records
 from tests.helpers.server_process import PROPERTIES, overrides
 from tests.helpers.waiting import wait_until
@@ -83,12 +83,12 @@ def deaths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def file_system() -> FaultyFileSystem:
-    return FaultyFileSystem()
+def file_system() -> CrashingFileSystem:
+    return CrashingFileSystem()
 
 
 @pytest.fixture
-def broker(tmp_path: Path, file_system: FaultyFileSystem) -> Iterator[FaultyBroker]:
+def broker(tmp_path: Path, file_system: CrashingFileSystem) -> Iterator[FaultyBroker]:
     broker = FaultyBroker([tmp_path / "a", tmp_path / "b"], file_system)
     broker.start()
     try:
@@ -175,7 +175,7 @@ def test_scheduled_task_that_failed_is_run_again(
         "log.flush.offset.checkpoint.interval.ms": "20",
         "log.initial.task.delay.ms": "1",
     }
-    broker = FaultyBroker([tmp_path / "a"], FaultyFileSystem(), settings)
+    broker = FaultyBroker([tmp_path / "a"], CrashingFileSystem(), settings)
     broker.start()
     try:
         wait_until(lambda: sabotage.failures == 2)
@@ -237,7 +237,7 @@ def test_thread_that_cannot_go_on_reaches_the_process(
 def test_broker_stops_when_failed_directories_can_no_longer_be_handled(
     broker: FaultyBroker,
     monkeypatch: pytest.MonkeyPatch,
-    file_system: FaultyFileSystem,
+    file_system: CrashingFileSystem,
     tmp_path: Path,
 ) -> None:
     with broker.client() as client:
@@ -254,7 +254,7 @@ def test_broker_stops_when_failed_directories_can_no_longer_be_handled(
 def test_directory_fails_although_the_controller_cannot_be_told(
     broker: FaultyBroker,
     monkeypatch: pytest.MonkeyPatch,
-    file_system: FaultyFileSystem,
+    file_system: CrashingFileSystem,
     tmp_path: Path,
 ) -> None:
     def fail(*_: object) -> None:

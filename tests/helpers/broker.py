@@ -1,22 +1,17 @@
 """A broker in this process, and a blocking client that speaks any version of any API."""
 
-import itertools
 import socket
-import struct
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafkapy.common.protocol.api_keys import ApiKeys
-from kafkapy.common.protocol.headers import RequestHeader, response_header_version
-from kafkapy.common.protocol.message_registry import response_class
 from kafkapy.common.protocol.schema import Message
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.kafka_server import KafkaServer, open_metadata_store
+from kafkapy.testing.wire_client import ConnectionClosed, WireClient
 from kafkapy.utils.time import SystemTime, Time
 from kafkapy.zk.embedded_store import EmbeddedStore
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -25,8 +20,7 @@ from kafkapy.zk.metadata_store import MetadataStore
 BROKER_ID = 0
 PLAINTEXT = "PLAINTEXT"
 
-_SIZE = struct.Struct(">i")
-_CORRELATION_ID = struct.Struct(">i")
+__all__ = ["BROKER_ID", "PLAINTEXT", "Broker", "Client", "ConnectionClosed", "running_broker"]
 
 
 class Broker:
@@ -115,21 +109,13 @@ def running_broker(log_dir: Path, properties: Mapping[str, str] | None = None) -
     assert not left, f"threads outlive the broker: {left}"
 
 
-class ConnectionClosed(Exception):
-    """The broker has closed the connection."""
-
-
-class Client:
+class Client(WireClient):
     """One connection; requests may be pipelined. Not thread-safe."""
 
     def __init__(
         self, address: tuple[str, int], *, client_id: str | None = "test", timeout: float = 20
     ) -> None:
-        self._socket = socket.create_connection(address, timeout=timeout)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._client_id = client_id
-        self._correlation_ids = itertools.count(1)
-        self._in_flight: deque[tuple[ApiKeys, int, int]] = deque()
+        super().__init__(address, client_id=client_id, timeout=timeout)
 
     def __enter__(self) -> "Client":
         return self
@@ -137,52 +123,10 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        self._socket.close()
-
     def request(self, message: Message, version: int | None = None) -> Any:
         """Sends and waits for the response; the highest version unless told."""
         self.send(message, version)
         return self.receive()
-
-    def send(
-        self, message: Message, version: int | None = None, *, expects_response: bool = True
-    ) -> None:
-        api_key = message.API_KEY
-        assert api_key is not None
-        if version is None:
-            version = api_key.max_version
-        correlation_id = next(self._correlation_ids)
-        header = RequestHeader(
-            api_key=api_key,
-            api_version=version,
-            correlation_id=correlation_id,
-            client_id=self._client_id,
-        )
-        if expects_response:
-            self._in_flight.append((api_key, version, correlation_id))
-        self.send_frame(header.to_bytes() + message.encode(version))
-
-    def receive(self) -> Any:
-        """The response to the oldest request not answered yet."""
-        api_key, version, expected_id = self._in_flight.popleft()
-        frame = memoryview(self.receive_frame())
-        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
-        assert correlation_id == expected_id
-        position = _CORRELATION_ID.size
-        if response_header_version(api_key, version) == 1:
-            assert frame[position] == 0, "tagged fields in a response header"
-            position += 1
-        response, end = response_class(api_key).decode_from(frame, position, version)
-        assert end == len(frame), f"{len(frame) - end} bytes after the response"
-        return response
-
-    def send_frame(self, frame: bytes) -> None:
-        self._socket.sendall(_SIZE.pack(len(frame)) + frame)
-
-    def receive_frame(self) -> bytes:
-        (size,) = _SIZE.unpack(self._receive_exactly(_SIZE.size))
-        return self._receive_exactly(size)
 
     def has_response(self, timeout: float) -> bool:
         """Whether something arrives within that many seconds (the end of the connection does)."""
@@ -207,15 +151,3 @@ class Client:
             return True
         except TimeoutError:
             return False
-
-    def _receive_exactly(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            try:
-                chunk = self._socket.recv(size - len(data))
-            except ConnectionResetError as e:
-                raise ConnectionClosed from e
-            if not chunk:
-                raise ConnectionClosed
-            data += chunk
-        return bytes(data)

@@ -27,7 +27,7 @@ from kafkapy.storage.log_file_utils import (
 from kafkapy.storage.offset_checkpoint_file import OffsetCheckpointFile
 from kafkapy.storage.partition_metadata_file import PartitionMetadataFile
 from kafkapy.storage.storage_errors import InconsistentBrokerMetadataError, LogDirLockedError
-from tests.helpers.faulty_fs import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 
 TOPIC_ID = UUID("0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9")
 
@@ -78,7 +78,7 @@ def test_malformed_offset_checkpoint_takes_the_directory_offline(tmp_path: Path,
 
 
 def test_atomic_write_syncs_content_before_renaming(tmp_path: Path) -> None:
-    file_system = FaultyFileSystem()
+    file_system = CrashingFileSystem()
     path = str(tmp_path / "f")
     atomic_write(file_system, path, b"old")
 

@@ -11,7 +11,7 @@ from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.storage.broker_topic_stats import BrokerTopicStats
 from kafkapy.storage.file_system import OsFileSystem, write_fully
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
-from tests.helpers.faulty_fs import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.unit.storage.harness import StorageHarness
 
 
@@ -64,7 +64,7 @@ def test_file_system_odds_and_ends(tmp_path: Path) -> None:
 
 
 def test_faulty_disk_forgets_what_was_not_synced(tmp_path: Path) -> None:
-    fs = FaultyFileSystem()
+    fs = CrashingFileSystem()
     kept, lost = (fs.open(str(tmp_path / name), create=True) for name in ("kept", "lost"))
     write_fully(kept, b"synced", 0)
     kept.flush()
@@ -80,7 +80,7 @@ def test_faulty_disk_forgets_what_was_not_synced(tmp_path: Path) -> None:
 
 
 def test_faulty_disk_fails_on_cue(tmp_path: Path) -> None:
-    fs = FaultyFileSystem()
+    fs = CrashingFileSystem()
     channel = fs.open(str(tmp_path / "f"), create=True)
     fs.fail("write", nth=2, error=errno.ENOSPC, write_before_failing=3)
     write_fully(channel, b"first", 0)
