@@ -10,32 +10,37 @@ _SETTLE_CHECK_MS = 1
 
 
 class ControlledTime:
-    """The system's clocks, both ahead by the same offset. Thread-safe.
+    """The system's clocks, moved on as often as somebody likes. Thread-safe.
 
-    `advance` never goes back, as the monotonic clock must not; a broker that is to live at an
-    earlier time needs a clock of its own.
+    Neither clock is ever set back: a broker that is to live at an earlier time needs a clock of
+    its own. A frozen clock lets no time-out pass until it is thawed; the time of day goes on.
     """
 
-    def __init__(self, offset_ms: int = 0) -> None:
+    def __init__(self, offset_ms: int = 0, *, is_frozen: bool = False) -> None:
         self._system = SystemTime()
         self._lock = threading.Lock()
         # guarded by self._lock for writing
         self._offset_ms = offset_ms
+        self._monotonic_offset_ns = 0
+        self._frozen_at_ns = self._system.nanoseconds() if is_frozen else None
         self._listeners: tuple[ClockListener, ...] = ()
 
     @property
     def offset_ms(self) -> int:
-        """How far ahead of the system's clocks."""
+        """How far the time of day is ahead of the system's."""
         return self._offset_ms
 
     def milliseconds(self) -> int:
         return self._system.milliseconds() + self._offset_ms
 
     def nanoseconds(self) -> int:
-        return self._system.nanoseconds() + self._offset_ms * 1_000_000
+        frozen_at_ns = self._frozen_at_ns
+        if frozen_at_ns is not None:
+            return frozen_at_ns
+        return self._system.nanoseconds() + self._monotonic_offset_ns
 
     def hi_res_clock_ms(self) -> int:
-        return self._system.hi_res_clock_ms() + self._offset_ms
+        return self.nanoseconds() // 1_000_000
 
     def sleep(self, ms: int) -> None:
         self._system.sleep(ms)
@@ -54,9 +59,17 @@ class ControlledTime:
             raise ValueError(f"a clock cannot be set back, by {ms} ms")
         with self._lock:
             self._offset_ms += ms
+            self._monotonic_offset_ns += ms * 1_000_000
             listeners = self._listeners
         for listener in listeners:
             listener.clock_moved()
+
+    def thaw(self) -> None:
+        """From now on time passes."""
+        with self._lock:
+            if self._frozen_at_ns is not None:
+                self._monotonic_offset_ns += self._frozen_at_ns - self._system.nanoseconds()
+                self._frozen_at_ns = None
 
     def settle(self, timeout_ms: int) -> bool:
         """Wait until all that is due has been done; False when that takes too long."""

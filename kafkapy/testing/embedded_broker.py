@@ -1,0 +1,332 @@
+"""A broker inside the process of a test."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+
+from kafkapy.common.errors import InvalidConfigurationError, KafkaError
+from kafkapy.metadata.end_point import EndPoint
+from kafkapy.network.acceptor import open_server_socket
+from kafkapy.network.socket_server_config import SocketServerConfig
+from kafkapy.testing.broker_clock import BrokerClock
+from kafkapy.testing.broker_handle import BrokerHandle, Checkpoint
+from kafkapy.testing.broker_image import BrokerImage, copy_as_crashed
+from kafkapy.testing.fault_plan import FaultPlan
+from kafkapy.testing.faults import Faults
+from kafkapy.testing.faulty_file_system import FaultyFileSystem
+from kafkapy.testing.incarnation import Fingerprint, Incarnation
+from kafkapy.testing.intercepted_apis import INTERNAL_LISTENER
+from kafkapy.testing.recorded_request import RecordedRequest
+from kafkapy.testing.request_interceptor import RequestInterceptor
+from kafkapy.testing.request_log import RequestLog
+
+log = logging.getLogger(__name__)
+
+_DEFAULTS = {
+    "broker.id": "0",
+    "listeners": "PLAINTEXT://127.0.0.1:0",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
+    "prometheus.port": "-1",
+    # One client or two, not thousands: few threads start faster.
+    "num.network.threads": "1",
+    "num.io.threads": "4",
+    "background.threads": "1",
+    "num.recovery.threads.per.data.dir": "1",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    # A test does not want to wait for members that never come.
+    "group.initial.rebalance.delay.ms": "0",
+}
+_OWN = frozenset(
+    {
+        "log.dir",
+        "log.dirs",
+        "zookeeper.connect",
+        "advertised.listeners",
+        "inter.broker.listener.name",
+        "control.plane.listener.name",
+    }
+)
+_SETTLE_TIMEOUT_MS = 10_000
+_UNSTARTED = "the broker is not running"
+_MEMORY_DISK = "/dev/shm"
+_MEMORY_DISK_MIN_BYTES = 512 * 1024 * 1024
+
+
+class EmbeddedBroker(BrokerHandle):
+    """A whole broker on free ports of this machine, with data that go when it stops.
+
+    Rolling back does not repair the running broker: another one, started beforehand from the
+    checkpoint and with its clock standing still, takes over the ports. So whatever a restart
+    restores, a rollback restores.
+    """
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        """`properties` as in server.properties. Raises InvalidConfigurationError."""
+        own = sorted(_OWN & set(properties or {}))
+        if own:
+            raise InvalidConfigurationError(f"An embedded broker sets {', '.join(own)} itself")
+        # constant after construction
+        merged = {**_DEFAULTS, **(properties or {})}
+        merged["listeners"] += f",{INTERNAL_LISTENER}://127.0.0.1:0"
+        merged["listener.security.protocol.map"] += f",{INTERNAL_LISTENER}:PLAINTEXT"
+        merged["inter.broker.listener.name"] = INTERNAL_LISTENER
+        self._properties = merged
+        self._file_system = FaultyFileSystem(sync=False)
+        self.fault_plan = FaultPlan(self._file_system)
+        self._request_log = RequestLog()
+        self._interceptor = RequestInterceptor(self.fault_plan, self._request_log)
+        super().__init__(
+            Faults(self.fault_plan),
+            BrokerClock(self._advance, lambda: self._life.time.milliseconds()),
+        )
+        self._numbers = count(1)
+        self._lock = threading.RLock()
+        # guarded by self._lock
+        self._base: Path | None = None
+        self._sockets: dict[str, socket.socket] = {}
+        self._current: Incarnation | None = None
+        self._opened_as: tuple[Fingerprint, BrokerImage] | None = None
+        self._failure: str | None = None
+        self._images: dict[int, BrokerImage] = {}
+        # The next life, begun before it is needed, and the image it begins with.
+        self._standby: tuple[BrokerImage, Future[Incarnation]] | None = None
+        self._workers: ThreadPoolExecutor | None = None
+
+    # Life
+
+    def start(self) -> None:
+        with self._lock:
+            if self._current is not None:
+                raise KafkaError("the broker is running already")
+            self._base = _temporary_directory()
+            self._workers = ThreadPoolExecutor(1, thread_name_prefix="kafkapy-testing")
+            try:
+                self._enter(self._new_life(None))
+            except BaseException:
+                self.stop()
+                raise
+
+    def stop(self) -> None:
+        with self._lock:
+            self._drop_standby()
+            if self._current is not None:
+                self._current.discard()
+                self._current = None
+            if self._workers is not None:
+                self._workers.shutdown()
+                self._workers = None
+            for sock in self._sockets.values():
+                sock.close()
+            self._sockets.clear()
+            self._images.clear()
+            self._opened_as = None
+            if self._base is not None:
+                shutil.rmtree(self._base, ignore_errors=True)
+                self._base = None
+
+    def restart(self, *, clean: bool = True) -> None:
+        with self._lock:
+            old = self._life
+            old.close_listeners()
+            tree = old.tree_image
+            if clean:
+                old.stop()
+                directory = old.directory
+            else:
+                directory = self._new_directory()
+                copy_as_crashed(old.directory, directory)
+                old.discard()
+            self._current = None
+            self._enter(self._started(directory, tree=tree, clock_offset_ms=old.time.offset_ms))
+
+    @property
+    def bootstrap_servers(self) -> str:
+        life = self._life
+        end_point = next(
+            e for e in life.server.bound_listeners if e.listener_name != INTERNAL_LISTENER
+        )
+        host = end_point.host or "127.0.0.1"
+        return f"[{host}]:{end_point.port}" if ":" in host else f"{host}:{end_point.port}"
+
+    @property
+    def failure(self) -> str | None:
+        return self._failure
+
+    @property
+    def _life(self) -> Incarnation:
+        current = self._current
+        if current is None:
+            raise KafkaError(_UNSTARTED)
+        return current
+
+    # Going back
+
+    def checkpoint(self) -> Checkpoint:
+        with self._lock:
+            image = self._unchanged_image()
+            if image is None:
+                image = self._life.capture(self._new_directory())
+            number = next(self._numbers)
+            self._images[number] = image
+            self._prepare(image)
+            return Checkpoint(number)
+
+    def rollback(self, checkpoint: Checkpoint) -> None:
+        with self._lock:
+            image = self._images.get(checkpoint.number)
+            if image is None:
+                raise KafkaError(f"{checkpoint} is of another broker, or was discarded")
+            old = self._life
+            following = self._take_standby(image)
+            old.close_listeners()
+            self._enter(following)
+            self._opened_as = (following.fingerprint(), image)
+            # First the next life, since the test may want it soon.
+            self._prepare(image)
+            if self._workers is not None:
+                self._workers.submit(self._discard, old)
+
+    def discard(self, checkpoint: Checkpoint) -> None:
+        with self._lock:
+            image = self._images.pop(checkpoint.number, None)
+            if image is None or image in self._images.values():
+                return
+            if self._opened_as is not None and self._opened_as[1] is image:
+                return  # the next checkpoint may well be the same: keep what is prepared
+            self._forget(image)
+
+    def _unchanged_image(self) -> BrokerImage | None:
+        """The image this life began with, if nothing has been stored since."""
+        if self._opened_as is None:
+            return None
+        fingerprint, image = self._opened_as
+        if self._life.fingerprint() == fingerprint:
+            return image
+        self._opened_as = None
+        if image not in self._images.values():
+            self._forget(image)
+        return None
+
+    def _forget(self, image: BrokerImage) -> None:
+        if self._standby is not None and self._standby[0] is image:
+            self._drop_standby()
+        image.delete()
+
+    # What happened
+
+    def requests(
+        self, api: str | None = None, *, topic: str | None = None, client_id: str | None = None
+    ) -> list[RecordedRequest]:
+        return self._request_log.requests(api, topic=topic, client_id=client_id)
+
+    def clear_requests(self) -> None:
+        self._request_log.clear()
+
+    def _advance(self, ms: int) -> None:
+        time = self._life.time
+        time.advance(ms)
+        time.settle(_SETTLE_TIMEOUT_MS)
+
+    # Lives
+
+    def _enter(self, life: Incarnation) -> None:
+        self._failure = None
+        self._opened_as = None
+        self.fault_plan.directory = f"{life.directory}/"
+        self._current = life
+        life.open()
+
+    def _prepare(self, image: BrokerImage) -> None:
+        if self._standby is not None and self._standby[0] is image:
+            return
+        self._drop_standby()
+        if self._workers is not None:
+            self._standby = (image, self._workers.submit(self._new_life, image))
+
+    def _take_standby(self, image: BrokerImage) -> Incarnation:
+        if self._standby is not None and self._standby[0] is image:
+            _, prepared = self._standby
+            self._standby = None
+            return prepared.result()
+        return self._new_life(image)
+
+    def _drop_standby(self) -> None:
+        if self._standby is None:
+            return
+        _, prepared = self._standby
+        self._standby = None
+        if not prepared.cancel() and prepared.exception() is None:
+            self._discard(prepared.result())
+
+    def _new_life(self, image: BrokerImage | None) -> Incarnation:
+        directory = self._new_directory()
+        if image is None:
+            return self._started(directory)
+        image.restore(directory)
+        return self._started(directory, tree=image.tree, clock_offset_ms=image.clock_offset_ms)
+
+    def _started(
+        self, directory: Path, *, tree: bytes | None = None, clock_offset_ms: int = 0
+    ) -> Incarnation:
+        life = Incarnation(
+            directory,
+            self._properties,
+            interceptor=self._interceptor,
+            file_system=self._file_system,
+            open_socket=self._open_socket,
+            on_fatal_error=lambda reason: self._on_fatal_error(life, reason),
+            tree=tree,
+            clock_offset_ms=clock_offset_ms,
+        )
+        life.start()
+        return life
+
+    def _discard(self, life: Incarnation) -> None:
+        try:
+            life.discard()
+        except Exception:
+            log.exception("A broker that is not needed any more could not be stopped")
+
+    def _new_directory(self) -> Path:
+        base = self._base
+        if base is None:
+            raise KafkaError(_UNSTARTED)
+        return base / f"{next(self._numbers)}"
+
+    def _open_socket(self, end_point: EndPoint, config: SocketServerConfig) -> socket.socket:
+        """All lives listen on the same sockets, so that no connection is refused in between."""
+        if end_point.listener_name == INTERNAL_LISTENER:
+            return open_server_socket(end_point, config)
+        sock = self._sockets.get(end_point.listener_name)
+        if sock is None:
+            sock = self._sockets[end_point.listener_name] = open_server_socket(end_point, config)
+        return sock.dup()
+
+    def _on_fatal_error(self, life: Incarnation, reason: str) -> None:
+        # One that was discarded loses its directory, which is none of the test's business.
+        if life is self._current:
+            log.critical("%s", reason)
+            self._failure = reason
+
+
+def _temporary_directory() -> Path:
+    """In memory where there is plenty of it and TMPDIR does not say otherwise: a broker makes many
+    small files."""
+    parent = None
+    if "TMPDIR" not in os.environ and os.access(_MEMORY_DISK, os.W_OK):
+        free_bytes = shutil.disk_usage(_MEMORY_DISK).free
+        parent = _MEMORY_DISK if free_bytes >= _MEMORY_DISK_MIN_BYTES else None
+    return Path(tempfile.mkdtemp(prefix="kafkapy-testing-", dir=parent))
