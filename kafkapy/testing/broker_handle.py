@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Self
 
 from kafkapy.common.errors import Errors, KafkaError
@@ -77,6 +78,11 @@ class BrokerHandle(ABC):
     @abstractmethod
     def bootstrap_servers(self) -> str:
         """host:port, for any client."""
+
+    @property
+    @abstractmethod
+    def log_dir(self) -> Path:
+        """Where its log files are, until the next rollback or restart."""
 
     @property
     @abstractmethod

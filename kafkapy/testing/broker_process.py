@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from kafkapy.common.errors import KafkaError
@@ -92,6 +93,10 @@ class BrokerProcess(BrokerHandle):
         if self._channel is None:
             raise KafkaError("the broker is not running")
         return self._bootstrap_servers
+
+    @property
+    def log_dir(self) -> Path:
+        return Path(self._call("log_dir"))
 
     @property
     def failure(self) -> str | None:

@@ -23,8 +23,8 @@ class _Controlled:
         self.ended = threading.Event()
         self._broker: EmbeddedBroker | None = None
         names = (
-            "start stop restart bootstrap_servers failure checkpoint rollback discard requests "
-            "clear_requests advance milliseconds add_fault clear_faults fault_status"
+            "start stop restart bootstrap_servers log_dir failure checkpoint rollback discard "
+            "requests clear_requests advance milliseconds add_fault clear_faults fault_status"
         )
         functions = {name: getattr(self, name) for name in names.split()}
         self._channel = ControlChannel(connection, functions, on_end=self.ended.set)
@@ -48,6 +48,9 @@ class _Controlled:
 
     def bootstrap_servers(self) -> str:
         return self.broker.bootstrap_servers
+
+    def log_dir(self) -> str:
+        return str(self.broker.log_dir)
 
     def failure(self) -> str | None:
         return self.broker.failure

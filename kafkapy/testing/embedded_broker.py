@@ -162,6 +162,10 @@ class EmbeddedBroker(BrokerHandle):
         return f"[{host}]:{end_point.port}" if ":" in host else f"{host}:{end_point.port}"
 
     @property
+    def log_dir(self) -> Path:
+        return self._life.directory
+
+    @property
     def failure(self) -> str | None:
         return self._failure
 

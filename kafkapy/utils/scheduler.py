@@ -209,7 +209,7 @@ class KafkaScheduler:
         late_ns = self._time.nanoseconds() - next_ns
         # After a jump of the clock, or of the machine, not one run for each period slept through.
         if 0 < task.period_ns <= late_ns:
-            next_ns += late_ns // task.period_ns * task.period_ns
+            next_ns += (late_ns // task.period_ns + 1) * task.period_ns
         return next_ns
 
     def _take(self) -> _Task | None:

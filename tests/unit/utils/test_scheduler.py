@@ -2,6 +2,7 @@ import threading
 
 import pytest
 
+from kafkapy.testing.controlled_time import ControlledTime
 from kafkapy.utils.scheduler import KafkaScheduler
 from kafkapy.utils.time import SystemTime
 from tests.helpers.mock_time import MockTime
@@ -140,6 +141,24 @@ def test_pool_can_grow_and_shrink():
     scheduler.resize_thread_pool(1)
 
     wait_until(lambda: len(scheduler._threads) == 1)
+    scheduler.shutdown()
+
+
+def test_a_jump_of_the_clock_runs_what_it_makes_due_and_a_periodic_task_once():
+    clock = ControlledTime()
+    scheduler = KafkaScheduler(1, clock)
+    scheduler.startup()
+    runs = []
+    scheduler.schedule("often", lambda: runs.append("often"), delay_ms=60_000, period_ms=60_000)
+    scheduler.schedule_once("once", lambda: runs.append("once"), 3_600_000)
+
+    clock.advance(3_600_000)
+
+    assert clock.settle(10_000)
+    assert sorted(runs) == ["often", "once"]
+    clock.advance(60_000)
+    assert clock.settle(10_000)
+    assert sorted(runs) == ["often", "often", "once"]
     scheduler.shutdown()
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkapy.testing.controlled_time import ControlledTime
 from kafkapy.utils.time import SystemTime
 from kafkapy.utils.timer import SystemTimer, TimerTask, TimerTaskEntry, TimingWheel
 from tests.helpers.mock_time import MockTime
@@ -224,6 +225,23 @@ def test_tasks_added_by_many_threads_all_run(timer):
 
     wait_until(lambda: len(ran) == 400)
     assert timer.size == 0
+
+
+def test_a_jump_of_the_clock_wakes_the_timer_and_is_settled_when_the_tasks_are_done():
+    clock = ControlledTime()
+    timer = SystemTimer("test", clock)
+    done: list[str] = []
+    for name, delay_ms in (("hour", 3_600_000), ("minute", 60_000), ("day", 86_400_000)):
+        timer.add(Task(delay_ms, lambda name=name: done.append(name)))
+    driver = threading.Thread(target=lambda: [timer.advance_clock(60_000) for _ in range(2)])
+    driver.start()
+
+    clock.advance(3_600_000)
+
+    assert clock.settle(10_000)
+    assert done == ["minute", "hour"]
+    timer.close()
+    driver.join()
 
 
 def test_mock_timer_runs_what_is_due_when_its_clock_is_moved():

@@ -1,0 +1,150 @@
+"""A broker's life inside a test."""
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from kafkapy.common.errors import InvalidConfigurationError, KafkaError
+from kafkapy.testing import BrokerHandle, BrokerProcess, EmbeddedBroker
+from tests.helpers.waiting import wait_until
+
+
+def produce(broker: BrokerHandle, topic: str, *values: str) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for value in values:
+        producer.produce(topic, value, "key")
+    assert producer.flush(20) == 0
+
+
+def consume(broker: BrokerHandle, topic: str, count: int) -> list[bytes | None]:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "test"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    messages = consumer.consume(count, timeout=20)
+    consumer.close()
+    return [message.value() for message in messages]
+
+
+def open_descriptors() -> set[str]:
+    return {
+        f"{number} {os.readlink(f'/proc/self/fd/{number}')}"
+        for number in os.listdir("/proc/self/fd")
+        if os.path.exists(f"/proc/self/fd/{number}")
+    }
+
+
+def test_a_real_client_produces_and_consumes(either_broker: BrokerHandle) -> None:
+    either_broker.create_topic("x")
+
+    produce(either_broker, "x", "a", "b")
+
+    assert consume(either_broker, "x", 2) == [b"a", b"b"]
+    assert [record.value for record in either_broker.records("x")] == [b"a", b"b"]
+    assert either_broker.topics() == {"x": 1}
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_restart_keeps_the_data_and_the_port(either_broker: BrokerHandle, clean: bool) -> None:
+    topic = f"restarted-{clean}"
+    either_broker.create_topic(topic, configs={"retention.ms": "1234567"})
+    produce(either_broker, topic, "a")
+    before = either_broker.bootstrap_servers
+
+    either_broker.restart(clean=clean)
+
+    assert either_broker.bootstrap_servers == before
+    assert consume(either_broker, topic, 1) == [b"a"]
+    assert topic in either_broker.topics()
+
+
+def test_stopping_leaves_nothing_behind() -> None:
+    with EmbeddedBroker():  # so that modules are loaded
+        pass
+    threads, descriptors = set(threading.enumerate()), open_descriptors()
+    broker = EmbeddedBroker()
+    broker.start()
+    broker.create_topic("x")
+    broker.rollback(broker.checkpoint())
+    base = broker.log_dir.parent
+
+    broker.stop()
+    broker.stop()
+
+    assert {t for t in threading.enumerate() if t not in threads} == set()
+    assert open_descriptors() - descriptors == set()
+    assert not base.exists()
+
+
+def test_a_broker_process_ends_when_told_and_when_its_parent_is_gone() -> None:
+    broker = BrokerProcess()
+    broker.start()
+    process = Path(f"/proc/{broker.pid}")
+    log_dir = broker.log_dir
+    # What its parent's death would do to the control channel.
+    assert broker._channel is not None
+    broker._channel.close()
+
+    wait_until(lambda: not log_dir.exists())
+
+    with pytest.raises(KafkaError, match="process has ended"):
+        broker.checkpoint()
+    broker.stop()
+    assert not process.exists()
+
+
+def test_brokers_share_a_process_and_may_be_started_again() -> None:
+    with EmbeddedBroker() as one, EmbeddedBroker() as other:
+        one.create_topic("x")
+        assert one.bootstrap_servers != other.bootstrap_servers
+        assert other.topics() == {}
+        with pytest.raises(KafkaError, match="running already"):
+            one.start()
+    with pytest.raises(KafkaError, match="not running"):
+        _ = one.bootstrap_servers
+    with one:
+        assert one.topics() == {}
+
+
+def test_properties_reach_the_broker_on_every_listener() -> None:
+    properties = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,OTHER://localhost:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+        "num.partitions": "3",
+    }
+    with EmbeddedBroker(properties) as broker:
+        broker.create_topic("x", partitions=-1)
+
+        assert broker.topics() == {"x": 3}
+
+
+@pytest.mark.parametrize(
+    ("broker_class", "name", "value", "message"),
+    [
+        (EmbeddedBroker, "log.dirs", "/tmp/x", "An embedded broker sets log.dirs itself"),
+        (EmbeddedBroker, "num.io.threads", "none", "num.io.threads"),
+        (BrokerProcess, "num.io.threads", "none", "num.io.threads"),
+    ],
+)
+def test_bad_settings_are_named(broker_class, name: str, value: str, message: str) -> None:
+    with pytest.raises(InvalidConfigurationError, match=message):
+        broker_class({name: value}).start()
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        broker = EmbeddedBroker({"listeners": f"PLAINTEXT://{address}"})
+
+        with pytest.raises(KafkaError, match=f"Cannot listen on PLAINTEXT://{address}"):
+            broker.start()
+    assert broker._base is None
+
+
+def test_a_topic_that_cannot_be_made_says_why(broker: EmbeddedBroker) -> None:
+    with pytest.raises(KafkaError, match="topic a/b is not created"):
+        broker.create_topic("a/b")
+    with pytest.raises(KafkaError, match="topic none is not deleted"):
+        broker.delete_topic("none")
