@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import KafkaException, Producer
-from kafka import KafkaConsumer, KafkaProducer
+from confluent_kafka import Consumer, KafkaException, Producer
+from kafka import KafkaProducer
 
 from kafkapy.testing import EmbeddedBroker, IsolationLevel
 from tests.helpers.waiting import wait_until
@@ -21,24 +21,24 @@ def present(broker: EmbeddedBroker) -> Iterator[None]:
 def test_a_member_whose_session_is_over_is_thrown_out_and_joins_again(
     broker: EmbeddedBroker, topic: str
 ) -> None:
-    consumer = KafkaConsumer(
-        topic,
-        bootstrap_servers=broker.bootstrap_servers,
-        group_id="sessions",
-        client_id="sleeper",
-        heartbeat_interval_ms=500,
-        session_timeout_ms=45_000,
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": "sessions",
+            "client.id": "sleeper",
+            "heartbeat.interval.ms": 500,
+            "session.timeout.ms": 45_000,
+        }
     )
-    wait_until(lambda: consumer.poll(10) is not None and consumer.assignment())
+    consumer.subscribe([topic])
+    wait_until(lambda: consumer.poll(0.01) is None and consumer.assignment())
     assert broker.groups()["sessions"].members == ("sleeper",)
 
     broker.time.advance(seconds=46)
 
     assert broker.groups()["sessions"].state == "Empty"
     wait_until(
-        lambda: (
-            consumer.poll(10) is not None and broker.groups()["sessions"].members == ("sleeper",)
-        )
+        lambda: consumer.poll(0.01) is None and broker.groups()["sessions"].members == ("sleeper",)
     )
     consumer.close()
 
