@@ -19,7 +19,7 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield broker
 
 
-@pytest.fixture(scope="module", params=[EmbeddedBroker, BrokerProcess])
+@pytest.fixture(scope="session", params=[EmbeddedBroker, BrokerProcess])
 def either_broker(request: pytest.FixtureRequest) -> Iterator[BrokerHandle]:
     with request.param() as broker:
         yield broker

@@ -43,7 +43,7 @@ def test_a_real_client_produces_and_consumes(either_broker: BrokerHandle) -> Non
 
     assert consume(either_broker, "x", 2) == [b"a", b"b"]
     assert [record.value for record in either_broker.records("x")] == [b"a", b"b"]
-    assert either_broker.topics() == {"x": 1}
+    assert either_broker.topics()["x"] == 1
 
 
 @pytest.mark.parametrize("clean", [True, False])
