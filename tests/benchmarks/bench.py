@@ -4,6 +4,7 @@ A measurement, never a test: the exit code is 0 whatever the figures are, 1 when
 """
 
 import argparse
+import importlib.util
 import itertools
 import json
 import os
@@ -23,10 +24,12 @@ from tests.benchmarks.loads import LOADS, Load
 from tests.benchmarks.measures import Figure, Measure, Subject
 from tests.benchmarks.report import print_figure, print_heading
 from tests.benchmarks.startup import measure_startup
+from tests.benchmarks.testing import measure_testing
 
 GROUPS = "groups"
 STARTUP = "startup"
-NAMES = (*(load.name for load in LOADS), GROUPS, STARTUP)
+TESTING = "testing"
+NAMES = (*(load.name for load in LOADS), GROUPS, STARTUP, TESTING)
 _ROUNDS = 3
 _WARM_UP_S = 1.0
 
@@ -142,6 +145,11 @@ def _run(parsed: argparse.Namespace, names: Sequence[str], work_dir: Path) -> li
             report([Figure(measure, {Subject.OURS: [broker.resident_mb()]})])
     if STARTUP in names:
         report(measure_startup(work_dir, _ROUNDS))
+    if TESTING in names:
+        if importlib.util.find_spec("confluent_kafka") is None:
+            print(f"no confluent-kafka (the test extra): {TESTING} left out")
+        else:
+            report(measure_testing(_ROUNDS))
     return figures
 
 
