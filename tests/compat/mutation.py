@@ -7,13 +7,19 @@ import struct
 import time
 from collections.abc import Iterator
 
+from kafkapy.common.errors import InvalidRequestError
+from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.network.request_parser import RequestParser
+from kafkapy.server.api_version_manager import ApiVersionManager
 from tests.compat import wire
 
 _CONNECTIONS = 24
 # A damaged Fetch may ask to wait, a damaged Produce for no answer: such a connection is given up.
 _PATIENCE_S = 0.05
+_FEW_PARTITIONS = 8
+_PARSER = RequestParser(ApiVersionManager((ApiKeys.CREATE_TOPICS, ApiKeys.CREATE_PARTITIONS)))
 _INTERESTING_INT32 = (-(2**31), -2, -1, 0, 1, 0x7F, 0xFFFF, 2**24, 2**30, 2**31 - 1)
 
 
@@ -32,11 +38,7 @@ def _batch(value: bytes) -> bytes:
 
 
 def _admin_seeds(topic: str) -> list[bytes]:
-    """Requests that make topics and partitions.
-
-    They only ask whether that could be done, and assign each replica: where damage makes one of
-    them real, the partitions it can make are those it has the bytes to name.
-    """
+    """Requests that ask whether topics and partitions could be made; damage can make them real."""
     new_topic = CreateTopicsRequest(
         topics=[
             CreateTopicsRequest.CreatableTopic(
@@ -152,7 +154,21 @@ def mutated(frames: list[bytes], rng: random.Random) -> Iterator[bytes]:
         if len(frame) >= 4 and rng.random() < 0.9:
             # With its true length most of the damage reaches the parser behind it.
             struct.pack_into(">i", frame, 0, len(frame) - 4)
-        yield bytes(frame)
+        if _new_partitions(bytes(frame)) <= _FEW_PARTITIONS:
+            yield bytes(frame)
+
+
+def _new_partitions(frame: bytes) -> int:
+    """How many the request asks for: any broker is kept busy for long by thousands of them."""
+    try:
+        _, body = _PARSER.parse(bytearray(frame[4:]))
+    except InvalidRequestError:
+        return 0
+    if isinstance(body, CreateTopicsRequest):
+        return sum(len(topic.assignments) or topic.num_partitions for topic in body.topics)
+    if isinstance(body, CreatePartitionsRequest):
+        return sum(topic.count for topic in body.topics)
+    return 0
 
 
 def _damage(frame: bytearray, rng: random.Random) -> None:
