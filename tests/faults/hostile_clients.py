@@ -51,7 +51,8 @@ class Canary:
     def _run(self) -> None:
         try:
             with Client(self._address, client_id="canary") as client:
-                topic = create_topic(client)
+                # Its records are years old.
+                topic = create_topic(client, configs={"retention.ms": "-1"})
                 while not self._stopping.is_set():
                     begun = time.monotonic()
                     offset = produced(client, topic, records("sing"))

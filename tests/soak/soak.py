@@ -113,7 +113,9 @@ def lost_answers(work_dir: Path, count: int) -> Figures:
         with running_server(work_dir / "logs", work_dir / "output") as server:
             if producer is None:
                 with server.client() as client:
-                    create_topic(client, topic, partitions=_PARTITIONS)
+                    create_topic(
+                        client, topic, partitions=_PARTITIONS, configs={"retention.ms": "-1"}
+                    )
                     rng = random.Random(time.time_ns())
                     producer = LostAnswers(topic, _PARTITIONS, init_producer_id(client), rng)
             producer.send(server.address, min(_ANSWERS_PER_KILL, count - done))
