@@ -8,7 +8,8 @@ import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -26,7 +27,6 @@ from kafkapy.testing.faulty_file_system import FaultyFileSystem
 from kafkapy.testing.incarnation import Fingerprint, Incarnation
 from kafkapy.testing.intercepted_apis import INTERNAL_LISTENER
 from kafkapy.testing.recorded_request import RecordedRequest
-from kafkapy.testing.request_interceptor import RequestInterceptor
 from kafkapy.testing.request_log import RequestLog
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,6 @@ class EmbeddedBroker(BrokerHandle):
         self._file_system = FaultyFileSystem(sync=False)
         self.fault_plan = FaultPlan(self._file_system)
         self._request_log = RequestLog()
-        self._interceptor = RequestInterceptor(self.fault_plan, self._request_log)
         super().__init__(
             Faults(self.fault_plan),
             BrokerClock(self._advance, lambda: self._life.time.milliseconds()),
@@ -96,6 +95,8 @@ class EmbeddedBroker(BrokerHandle):
         self._lock = threading.RLock()
         # guarded by self._lock
         self._base: Path | None = None
+        # Deletes it, at the latest when the interpreter ends.
+        self._left_over: Callable[[], object] | None = None
         self._sockets: dict[str, socket.socket] = {}
         self._current: Incarnation | None = None
         self._opened_as: tuple[Fingerprint, BrokerImage] | None = None
@@ -112,6 +113,7 @@ class EmbeddedBroker(BrokerHandle):
             if self._current is not None:
                 raise KafkaError("the broker is running already")
             self._base = _temporary_directory()
+            self._left_over = weakref.finalize(self, shutil.rmtree, self._base, ignore_errors=True)
             self._workers = ThreadPoolExecutor(1, thread_name_prefix="kafkapy-testing")
             try:
                 self._enter(self._new_life(None))
@@ -133,9 +135,9 @@ class EmbeddedBroker(BrokerHandle):
             self._sockets.clear()
             self._images.clear()
             self._opened_as = None
-            if self._base is not None:
-                shutil.rmtree(self._base, ignore_errors=True)
-                self._base = None
+            self._base = None
+            if self._left_over is not None:
+                self._left_over()
 
     def restart(self, *, clean: bool = True) -> None:
         with self._lock:
@@ -288,7 +290,8 @@ class EmbeddedBroker(BrokerHandle):
         life = Incarnation(
             directory,
             self._properties,
-            interceptor=self._interceptor,
+            faults=self.fault_plan,
+            request_log=self._request_log,
             file_system=self._file_system,
             open_socket=self._open_socket,
             on_fatal_error=lambda reason: self._on_fatal_error(life, reason),

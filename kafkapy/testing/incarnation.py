@@ -20,10 +20,12 @@ from kafkapy.storage.file_system import FileSystem
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.testing.broker_image import BrokerImage, capture
 from kafkapy.testing.controlled_time import ControlledTime
+from kafkapy.testing.fault_plan import FaultPlan
 from kafkapy.testing.intercepted_apis import INTERNAL_LISTENER, InterceptedApis
 from kafkapy.testing.observed_request_channel import ObservedRequestChannel
 from kafkapy.testing.request_gate import RequestGate
 from kafkapy.testing.request_interceptor import RequestInterceptor
+from kafkapy.testing.request_log import RequestLog
 from kafkapy.utils.scheduler import KafkaScheduler
 from kafkapy.utils.time import Time
 from kafkapy.zk.embedded_store import EmbeddedStore
@@ -52,7 +54,8 @@ class Incarnation:
         directory: Path,
         properties: Mapping[str, str],
         *,
-        interceptor: RequestInterceptor,
+        faults: FaultPlan,
+        request_log: RequestLog,
         file_system: FileSystem,
         open_socket: OpenSocket,
         on_fatal_error: Callable[[str], None],
@@ -63,7 +66,7 @@ class Incarnation:
         self.directory = directory
         self.time = ControlledTime(clock_offset_ms, is_frozen=True)
         self._tree = ZnodeTree(None, self.time, image=tree)
-        self._interceptor = interceptor
+        self._interceptor = RequestInterceptor(faults, request_log)
         self._gate = RequestGate()
         self._delays = KafkaScheduler(1, self.time, "delayed-request-")
         config = KafkaConfig({**properties, "log.dirs": str(directory)})

@@ -47,7 +47,7 @@ class InFlight:
 class RequestInterceptor:
     """Records requests and answers, and lets faults strike them. Thread-safe.
 
-    It serves all lives of one broker: `FaultPlan` and `RequestLog` outlast a rollback.
+    It serves one life of a broker; `FaultPlan` and `RequestLog` outlast a rollback.
     """
 
     def __init__(self, faults: FaultPlan, log: RequestLog) -> None:

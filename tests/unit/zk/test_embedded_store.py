@@ -24,6 +24,7 @@ from kafkapy.zk.metadata_store import (
     StoreCode,
     ZkOp,
 )
+from kafkapy.zk.znode_tree import ZnodeTree
 from tests.helpers.mock_time import MockTime
 from tests.unit.zk.handlers import RecordingChangeHandler, RecordingStateHandler
 
@@ -269,3 +270,28 @@ def _check(store: EmbeddedStore, model: Model) -> None:
         assert read.stat_or_raise().num_children == len(children)
     top = store.handle_requests([GetChildrenRequest("/")])[0]
     assert set(top.children) == {path[1:] for path in model if path.count("/") == 1}
+
+
+def test_a_tree_in_memory_begins_as_another_was(time: MockTime) -> None:
+    tree = ZnodeTree(None, time)
+    store = EmbeddedStore(tree.path, time, tree=tree)
+    store.handle_requests(
+        [
+            CreateRequest("/kept", b"1"),
+            CreateRequest("/gone", b"", CreateMode.EPHEMERAL),
+            SetDataRequest("/kept", b"2", 0),
+        ]
+    )
+    image, zxid = tree.image(), tree.last_zxid
+    store.handle_requests([SetDataRequest("/kept", b"3", 1)])
+    assert tree.last_zxid > zxid
+    store.close()
+
+    again = ZnodeTree(None, time, image=image)
+
+    assert again.last_zxid == zxid
+    store = EmbeddedStore(again.path, time, tree=again)
+    kept, gone = store.handle_requests([GetDataRequest("/kept"), GetDataRequest("/gone")])
+    assert (kept.data, kept.stat_or_raise().version) == (b"2", 1)
+    assert gone.result_code is StoreCode.NO_NODE
+    store.close()
