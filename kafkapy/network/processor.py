@@ -120,7 +120,7 @@ class Processor:
         self._is_privileged_listener = is_privileged_listener
         self._refusals = LogLimiter(log, time)
         self.idle_ratio = IdleRatio(time, lambda: selector.total_wait_ns)
-        self._thread = threading.Thread(target=self._run, name=thread_name, daemon=True)
+        self._own_thread = threading.Thread(target=self._run, name=thread_name, daemon=True)
 
         # written by other threads
         self._new_connections: queue.Queue[NewConnection] = queue.Queue(_CONNECTION_QUEUE_SIZE)
@@ -156,7 +156,7 @@ class Processor:
     # From other threads.
 
     def start(self) -> None:
-        self._thread.start()
+        self._own_thread.start()
 
     def accept(self, connection: NewConnection, *, may_block: bool) -> bool:
         """Take over a connection; False when too many wait already and it may not block."""
@@ -188,7 +188,7 @@ class Processor:
 
     @property
     def is_alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._own_thread.is_alive()
 
     def begin_draining(self) -> None:
         """Read nothing more, but answer what has been read."""
@@ -201,8 +201,8 @@ class Processor:
 
     def close(self) -> None:
         """Wait for the thread, if it ever ran, then close its connections."""
-        if self._thread.ident is not None:
-            self._thread.join()
+        if self._own_thread.ident is not None:
+            self._own_thread.join()
         self._close_all()
         for gauge in (CONNECTION_COUNT, CONNECTION_CREATION_RATE, CONNECTION_CLOSE_RATE):
             self._metrics.remove(gauge, **self._labels)

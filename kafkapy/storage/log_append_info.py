@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Final
 
 from kafkapy.common.compression import CompressionType
 from kafkapy.common.record.record import NO_TIMESTAMP
 from kafkapy.storage.log_validator import RecordConversionStats, RecordError
 
-UNKNOWN_OFFSET = -1
+UNKNOWN_OFFSET: Final = -1
 
 
 class LeaderHwChange(Enum):

@@ -1,9 +1,9 @@
 """An offset together with where it lies on disk."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-UNKNOWN_OFFSET = -1
-UNKNOWN_FILE_POSITION = -1
+UNKNOWN_OFFSET: Final = -1
+UNKNOWN_FILE_POSITION: Final = -1
 
 
 class LogOffsetMetadata(NamedTuple):
@@ -41,4 +41,4 @@ class LogOffsetMetadata(NamedTuple):
         return self.relative_position_in_segment - that.relative_position_in_segment
 
 
-UNKNOWN_OFFSET_METADATA = LogOffsetMetadata(UNKNOWN_OFFSET, 0, 0)
+UNKNOWN_OFFSET_METADATA: Final = LogOffsetMetadata(UNKNOWN_OFFSET, 0, 0)

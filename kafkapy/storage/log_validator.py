@@ -6,7 +6,7 @@ that memory stays at the size of the result.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.common.errors import (
@@ -33,13 +33,13 @@ from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.utils.time import Time
 
 # A batch may hold millions of records: the report of what is wrong with them must stay small.
-MAX_RECORD_ERRORS = 10_000
+MAX_RECORD_ERRORS: Final = 10_000
 
-_MIN_INT64 = -(2**63)
-_MAX_INT64 = 2**63 - 1
+_MIN_INT64: Final = -(2**63)
+_MAX_INT64: Final = 2**63 - 1
 
-_FIRST_PRODUCE_VERSION_WITH_V2 = 3
-_FIRST_PRODUCE_VERSION_WITH_ZSTD = 7
+_FIRST_PRODUCE_VERSION_WITH_V2: Final = 3
+_FIRST_PRODUCE_VERSION_WITH_ZSTD: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class ValidationResult(NamedTuple):
     next_offset: int
 
 
-_NO_CONVERSION = RecordConversionStats()
+_NO_CONVERSION: Final = RecordConversionStats()
 
 
 class LogValidator:

@@ -1,5 +1,7 @@
 """How a leader turns a producer's records into records of its log."""
 
+from typing import Final
+
 from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.common.errors import RecordTooLargeError
 from kafkapy.common.record.memory_records import MemoryRecords
@@ -12,7 +14,7 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_validator import LogValidator
 from kafkapy.utils.time import Time
 
-_AS_PRODUCED = tuple(Compression(codec) for codec in CompressionType)
+_AS_PRODUCED: Final = tuple(Compression(codec) for codec in CompressionType)
 
 
 class RecordAssigner:

@@ -5,12 +5,12 @@ that ends inside the number raises IndexError; a number with too many groups rai
 beyond the type's width in the last allowed group are dropped, as Java's shifts drop them.
 """
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview
 
-_MASK_32 = 0xFFFFFFFF
-_MASK_64 = 0xFFFFFFFFFFFFFFFF
+_MASK_32: Final = 0xFFFFFFFF
+_MASK_64: Final = 0xFFFFFFFFFFFFFFFF
 
 
 def read_unsigned_varint(data: BytesLike, position: int) -> tuple[int, int]:

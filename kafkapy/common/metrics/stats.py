@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import get_ident
+from typing import Final
 
-QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
-_SAMPLES_PER_THREAD = 256
+QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+_SAMPLES_PER_THREAD: Final = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.network.send_receive import NetworkReceive, NetworkSend
 from kafkapy.common.network.transport_layer import TransportLayer
@@ -39,7 +39,7 @@ _State = ChannelMuteState
 _Event = ChannelMuteEvent
 
 # What is absent here is illegal. A response may be sent before or after its throttling has ended.
-_TRANSITIONS = {
+_TRANSITIONS: Final = {
     (_State.NOT_MUTED, _Event.REQUEST_RECEIVED): _State.MUTED_AND_RESPONSE_PENDING,
     (_State.MUTED, _Event.THROTTLE_STARTED): _State.MUTED_AND_THROTTLED,
     (_State.MUTED_AND_RESPONSE_PENDING, _Event.RESPONSE_SENT): _State.MUTED,
@@ -58,7 +58,7 @@ _TRANSITIONS = {
     ): _State.MUTED_AND_RESPONSE_PENDING,
 }
 # The same by state and then by event: this is asked twice for every request.
-_NEXT_STATE = tuple(tuple(_TRANSITIONS.get((s, e)) for e in _Event) for s in _State)
+_NEXT_STATE: Final = tuple(tuple(_TRANSITIONS.get((s, e)) for e in _Event) for s in _State)
 
 
 class ClientInformation(NamedTuple):
@@ -71,7 +71,7 @@ class ClientInformation(NamedTuple):
     software_version: str
 
 
-UNKNOWN_CLIENT = ClientInformation("unknown", "unknown")
+UNKNOWN_CLIENT: Final = ClientInformation("unknown", "unknown")
 
 
 class KafkaChannel:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from typing import NamedTuple
 
 from kafkapy.common.network.channel_builders import ChannelBuilder
 from kafkapy.common.network.idle_expiry_manager import IdleExpiryManager
@@ -21,11 +20,6 @@ from kafkapy.utils.time import Time
 
 class IdleTimeoutError(Exception):
     """The connection was closed because nothing happened on it for too long."""
-
-
-class Disconnection(NamedTuple):
-    channel: KafkaChannel
-    cause: Exception
 
 
 class Selector:
@@ -64,7 +58,7 @@ class Selector:
         self.channels: dict[str, KafkaChannel] = {}
         self.completed_receives: deque[tuple[KafkaChannel, bytearray]] = deque()
         self.completed_sends: deque[tuple[KafkaChannel, NetworkSend]] = deque()
-        self.disconnected: deque[Disconnection] = deque()
+        self.disconnected: deque[tuple[KafkaChannel, Exception]] = deque()
         self.total_wait_ns = 0
         self._by_fd: dict[int, KafkaChannel] = {}
         self._idle_expiry = IdleExpiryManager(connections_max_idle_ms)
@@ -247,7 +241,7 @@ class Selector:
 
     def _disconnect(self, channel: KafkaChannel, cause: Exception) -> None:
         self.close_channel(channel)
-        self.disconnected.append(Disconnection(channel, cause))
+        self.disconnected.append((channel, cause))
 
     def _set_interest(self, channel: KafkaChannel, interest: int) -> None:
         if interest == channel.interest:

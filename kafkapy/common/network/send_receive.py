@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from struct import Struct
-from typing import Protocol
+from typing import Final, Protocol
 
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.network.memory_pool import MemoryPool
 from kafkapy.common.network.transport_layer import Buffer, TransportLayer
 
-UNLIMITED = -1
+UNLIMITED: Final = -1
 
-BUFFER_TYPES = (bytes, bytearray, memoryview)
-SIZE = Struct(">i")
-SIZE_BYTES = 4
+BUFFER_TYPES: Final = (bytes, bytearray, memoryview)
+SIZE: Final = Struct(">i")
+SIZE_BYTES: Final = 4
 # Most requests arrive whole in one read of this many bytes. What one read may take ahead of the
 # current request is bounded by it too.
-SCRATCH_BYTES = 16 * 1024
+SCRATCH_BYTES: Final = 16 * 1024
 
-_FIRST_ALLOCATION_BYTES = 4096
-_GROWTH = 8
-_GATHERED_BUFFERS = 64
+_FIRST_ALLOCATION_BYTES: Final = 4096
+_GROWTH: Final = 8
+_GATHERED_BUFFERS: Final = 64
 # After this much one connection lets the others have their turn.
-_WRITE_BUDGET_BYTES = 1024 * 1024
+_WRITE_BUDGET_BYTES: Final = 1024 * 1024
 
 
 class InvalidReceiveError(KafkaError):

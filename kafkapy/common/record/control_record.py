@@ -7,15 +7,16 @@ value of ABORT and COMMIT: version int16 | coordinator epoch int32
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from kafkapy.common.errors import InvalidRecordError
 from kafkapy.common.record.record import Record
 
-CURRENT_CONTROL_RECORD_KEY_VERSION = 0
-CURRENT_END_TXN_MARKER_VERSION = 0
+CURRENT_CONTROL_RECORD_KEY_VERSION: Final = 0
+CURRENT_END_TXN_MARKER_VERSION: Final = 0
 
-_KEY = struct.Struct(">hh")
-_END_TXN_VALUE = struct.Struct(">hi")
+_KEY: Final = struct.Struct(">hh")
+_END_TXN_VALUE: Final = struct.Struct(">hi")
 
 
 class ControlRecordType(IntEnum):

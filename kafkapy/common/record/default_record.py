@@ -9,7 +9,7 @@ and therefore the hottest loop of the broker: keep both plain.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.errors import InvalidRecordError
 from kafkapy.common.record.record import Header, Record
@@ -24,11 +24,11 @@ from kafkapy.utils.varint import (
     write_varlong,
 )
 
-_MAX_VARINT_BYTES = 5
+_MAX_VARINT_BYTES: Final = 5
 # Attributes, timestamp delta, offset delta and key length at their longest.
-_MAX_RECORD_PREFIX_BYTES = 1 + 10 + 5 + 5
+_MAX_RECORD_PREFIX_BYTES: Final = 1 + 10 + 5 + 5
 # A longer record is walked without ever being held whole: few bytes can decompress to very many.
-_LARGE_RECORD_BYTES = 1024 * 1024
+_LARGE_RECORD_BYTES: Final = 1024 * 1024
 
 
 class RecordWalk(NamedTuple):

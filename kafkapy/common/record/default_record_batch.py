@@ -10,6 +10,7 @@ by a broker without touching it.
 
 import struct
 from collections.abc import Iterator
+from typing import Final
 
 from kafkapy.common.compression import CompressionType
 from kafkapy.common.errors import CorruptRecordError, InvalidRecordError
@@ -29,20 +30,20 @@ from kafkapy.common.record.record_input import RecordInput
 from kafkapy.utils.checksums import crc32c
 from kafkapy.utils.varint import BytesLike
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-CRC_START = 21  # the attributes: the first byte under the checksum
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+CRC_START: Final = 21  # the attributes: the first byte under the checksum
 
-_INT64 = struct.Struct(">q")
-_INT32 = struct.Struct(">i")
-_UINT32 = struct.Struct(">I")
-_INT16 = struct.Struct(">h")
-_LEADER_EPOCH_OFFSET = 12
-_CRC_OFFSET = 17
-_ATTRIBUTES_OFFSET = 21
-_MAX_TIMESTAMP_OFFSET = 35
+_INT64: Final = struct.Struct(">q")
+_INT32: Final = struct.Struct(">i")
+_UINT32: Final = struct.Struct(">I")
+_INT16: Final = struct.Struct(">h")
+_LEADER_EPOCH_OFFSET: Final = 12
+_CRC_OFFSET: Final = 17
+_ATTRIBUTES_OFFSET: Final = 21
+_MAX_TIMESTAMP_OFFSET: Final = 35
 
 # A large uncompressed section is read in pieces of this size, so that it is not copied as a whole.
-_PIECE_BYTES = 1024 * 1024
+_PIECE_BYTES: Final = 1024 * 1024
 
 
 class DefaultRecordBatch(MutableRecordBatch):
@@ -117,8 +118,7 @@ class DefaultRecordBatch(MutableRecordBatch):
             return RecordInput(b"", codec.decompress_pieces(section, self.magic))
         if len(section) <= _PIECE_BYTES:
             return RecordInput(bytes(section))
-        starts = range(0, len(section), _PIECE_BYTES)
-        return RecordInput(b"", (bytes(section[start : start + _PIECE_BYTES]) for start in starts))
+        return RecordInput(b"", _pieces(section))
 
     def records(self) -> Iterator[Record]:
         count = self.count
@@ -195,3 +195,8 @@ def assemble_batch(
     _UINT32.pack_into(out, _CRC_OFFSET, crc)
     out += body
     return out
+
+
+def _pieces(section: memoryview) -> Iterator[bytes]:
+    for start in range(0, len(section), _PIECE_BYTES):
+        yield bytes(section[start : start + _PIECE_BYTES])

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from kafkapy.common.errors import CorruptRecordError
 from kafkapy.common.record.default_record_batch import HEADER
@@ -23,7 +23,7 @@ from kafkapy.common.record.record_batch import (
     RecordBatch,
 )
 
-_INT64 = struct.Struct(">q")
+_INT64: Final = struct.Struct(">q")
 
 
 class PositionedReader(Protocol):

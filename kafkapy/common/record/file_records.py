@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafkapy.common.errors import CorruptRecordError, KafkaError
 from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBatch
@@ -18,15 +18,15 @@ from kafkapy.common.record.record_batch import (
 )
 from kafkapy.utils.varint import BytesLike
 
-MAX_FILE_SIZE = 2**31 - 1
+MAX_FILE_SIZE: Final = 2**31 - 1
 
 # Headers are read through a window instead of one read each: small batches share one read. A search
 # starts at an index entry, so its batch is near; a scan goes through the whole file.
-_SEARCH_WINDOW_BYTES = 4 * 1024
-_SCAN_WINDOW_BYTES = 16 * 1024
+_SEARCH_WINDOW_BYTES: Final = 4 * 1024
+_SCAN_WINDOW_BYTES: Final = 16 * 1024
 
-_OFFSET_AND_SIZE = struct.Struct(">qi")
-_OFFSETS_HEADER = struct.Struct(">qiib4xhi")  # up to the last offset delta of magic 2
+_OFFSET_AND_SIZE: Final = struct.Struct(">qi")
+_OFFSETS_HEADER: Final = struct.Struct(">qiib4xhi")  # up to the last offset delta of magic 2
 
 
 class FileChannel(Protocol):

@@ -10,7 +10,7 @@ is that of the last one.
 """
 
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.compression import CompressionType
 from kafkapy.common.errors import CorruptRecordError, InvalidRecordError
@@ -26,16 +26,16 @@ from kafkapy.common.record.record_batch import (
 from kafkapy.utils.checksums import crc32
 from kafkapy.utils.varint import BytesLike
 
-PREFIX = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
-_OFFSET_AND_SIZE = struct.Struct(">qi")
-_INT64 = struct.Struct(">q")
-_INT32 = struct.Struct(">i")
-_UINT32 = struct.Struct(">I")
+PREFIX: Final = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
+_OFFSET_AND_SIZE: Final = struct.Struct(">qi")
+_INT64: Final = struct.Struct(">q")
+_INT32: Final = struct.Struct(">i")
+_UINT32: Final = struct.Struct(">I")
 
-CRC_OFFSET = 12
-CRC_START = 16  # the magic: the first byte under the checksum
-ATTRIBUTES_OFFSET = 17
-TIMESTAMP_OFFSET = 18
+CRC_OFFSET: Final = 12
+CRC_START: Final = 16  # the magic: the first byte under the checksum
+ATTRIBUTES_OFFSET: Final = 17
+TIMESTAMP_OFFSET: Final = 18
 
 
 class LegacyRecord(NamedTuple):

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterator
+from typing import Final
 
 from kafkapy.common.compression import CompressionType
 from kafkapy.common.errors import CorruptRecordError, InvalidRecordError
@@ -32,7 +33,7 @@ from kafkapy.common.record.record_batch import (
 )
 from kafkapy.utils.varint import BytesLike
 
-_INT64 = struct.Struct(">q")
+_INT64: Final = struct.Struct(">q")
 
 
 class LegacyRecordBatch(MutableRecordBatch):

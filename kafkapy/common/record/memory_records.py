@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kafkapy.common.compression import NO_COMPRESSION, Compression
 from kafkapy.common.errors import CorruptRecordError
@@ -27,7 +27,7 @@ from kafkapy.common.record.record_batch import (
 )
 from kafkapy.utils.varint import BytesLike
 
-_INT32 = struct.Struct(">i")
+_INT32: Final = struct.Struct(">i")
 
 
 class MemoryRecords:

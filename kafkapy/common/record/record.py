@@ -1,9 +1,9 @@
 """One record: as handed in (SimpleRecord) and as read from a batch of any magic (Record)."""
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-NO_TIMESTAMP = -1
+NO_TIMESTAMP: Final = -1
 
 
 class TimestampType(IntEnum):

@@ -2,38 +2,39 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Final
 
 from kafkapy.common.compression import CompressionType
 from kafkapy.common.record.record import Record, TimestampType
 
-MAGIC_VALUE_V0 = 0
-MAGIC_VALUE_V1 = 1
-MAGIC_VALUE_V2 = 2
-CURRENT_MAGIC_VALUE = MAGIC_VALUE_V2
+MAGIC_VALUE_V0: Final = 0
+MAGIC_VALUE_V1: Final = 1
+MAGIC_VALUE_V2: Final = 2
+CURRENT_MAGIC_VALUE: Final = MAGIC_VALUE_V2
 
 # Every format starts alike: offset int64, size int32 of what follows, and the magic at byte 16.
-OFFSET_LENGTH = 8
-SIZE_LENGTH = 4
-LOG_OVERHEAD = OFFSET_LENGTH + SIZE_LENGTH
-MAGIC_OFFSET = 16
-HEADER_SIZE_UP_TO_MAGIC = MAGIC_OFFSET + 1
-RECORD_BATCH_OVERHEAD = 61
+OFFSET_LENGTH: Final = 8
+SIZE_LENGTH: Final = 4
+LOG_OVERHEAD: Final = OFFSET_LENGTH + SIZE_LENGTH
+MAGIC_OFFSET: Final = 16
+HEADER_SIZE_UP_TO_MAGIC: Final = MAGIC_OFFSET + 1
+RECORD_BATCH_OVERHEAD: Final = 61
 # Without offset and size: crc 4, magic 1, attributes 1, [timestamp 8], key size 4, value size 4.
-RECORD_OVERHEAD_V0 = 14
-RECORD_OVERHEAD_V1 = 22
+RECORD_OVERHEAD_V0: Final = 14
+RECORD_OVERHEAD_V1: Final = 22
 
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_PARTITION_LEADER_EPOCH = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_PARTITION_LEADER_EPOCH: Final = -1
 
-COMPRESSION_CODEC_MASK = 0x07
-TIMESTAMP_TYPE_MASK = 0x08
-TRANSACTIONAL_FLAG_MASK = 0x10
-CONTROL_FLAG_MASK = 0x20
-DELETE_HORIZON_FLAG_MASK = 0x40
+COMPRESSION_CODEC_MASK: Final = 0x07
+TIMESTAMP_TYPE_MASK: Final = 0x08
+TRANSACTIONAL_FLAG_MASK: Final = 0x10
+CONTROL_FLAG_MASK: Final = 0x20
+DELETE_HORIZON_FLAG_MASK: Final = 0x40
 
-_MAX_INT32 = 2**31 - 1
+_MAX_INT32: Final = 2**31 - 1
 
 
 class RecordBatch(ABC):
