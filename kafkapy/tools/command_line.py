@@ -4,7 +4,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from kafkapy import __version__
 from kafkapy.common.errors import KafkaError
+from kafkapy.utils import varint
+
+
+def name_and_version() -> str:
+    """Also says whether the hot modules run compiled: they are compiled all or none."""
+    return f"kafkapy {__version__}{'' if varint.__file__.endswith('.py') else ' (compiled)'}"
 
 
 def fail(message: str) -> NoReturn:

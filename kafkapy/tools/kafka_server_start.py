@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkapy import __version__
-from kafkapy.tools.command_line import fail, run_command
+from kafkapy.tools.command_line import fail, name_and_version, run_command
 from kafkapy.tools.pid_file import PidFile
 from kafkapy.tools.server_arguments import add_server_arguments, server_properties
 from kafkapy.tools.stop_request import StopRequest
@@ -67,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=["DEBUG", "INFO", "WARNING", "ERROR"],
         help="what to log on standard error (default: $KAFKAPY_LOG_LEVEL, else WARNING)",
     )
-    parser.add_argument("--version", action="version", version=f"kafkapy {__version__}")
+    parser.add_argument("--version", action="version", version=name_and_version())
     return parser
 
 
@@ -133,7 +132,7 @@ def _tune_process(config: KafkaConfig) -> None:
 def _report(server: KafkaServer, config: KafkaConfig, started_in_ms: float) -> None:
     metrics = server.metrics_address
     print(
-        f"kafkapy {__version__}, broker {server.broker_id}, cluster {server.cluster_id}\n"
+        f"{name_and_version()}, broker {server.broker_id}, cluster {server.cluster_id}\n"
         f"listeners: {', '.join(str(end_point) for end_point in server.bound_listeners)}\n"
         f"log dirs: {', '.join(config.log_manager.log_dirs)}\n"
         f"metrics: {f'http://{metrics}/metrics' if metrics else 'off'}\n"
