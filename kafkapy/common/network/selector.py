@@ -30,7 +30,9 @@ class Selector:
     A connection gives at most one frame per poll.
 
     Muting a channel is only a flag; the poller learns of it when a muted channel turns out to be
-    readable. That saves two system calls on nearly every request.
+    readable. It watches such a channel again only when all has been read that came meanwhile. So
+    neither a client that waits for each response nor one that always sends ahead costs a system
+    call for muting.
 
     Ports: org.apache.kafka.common.network.Selector
     """
@@ -64,7 +66,7 @@ class Selector:
         self._idle_expiry = IdleExpiryManager(connections_max_idle_ms)
         self._poll_number = 0
         self._reads_paused = False
-        # Unmuted channels whose next frame may have been read already.
+        # Unmuted channels whose next frame may have been read or at least arrived already.
         self._buffered: list[KafkaChannel] = []
         self._waiting_for_memory: list[KafkaChannel] = []
 
@@ -108,11 +110,12 @@ class Selector:
 
     def unmute(self, channel: KafkaChannel) -> None:
         """Read again, unless a response or throttling is still pending."""
-        if channel.maybe_unmute() and channel.is_open:
-            if channel.receive.has_buffered:
-                self._buffered.append(channel)
-            if not channel.interest & READ and not self._reads_paused:
-                self._set_interest(channel, channel.interest | READ)
+        if (
+            channel.maybe_unmute()
+            and channel.is_open
+            and (channel.receive.has_buffered or not channel.interest & READ)
+        ):
+            self._buffered.append(channel)
 
     def pause_reads(self) -> None:
         """From now on only send."""
@@ -153,7 +156,7 @@ class Selector:
         self._poll_number += 1
         self._handle_ready(ready, now_ns)
         if self._buffered and not self._reads_paused:
-            self._read_buffered()
+            self._read_buffered(now_ns)
         for channel in self._idle_expiry.expired(now_ns):
             self._disconnect(channel, IdleTimeoutError())
 
@@ -184,8 +187,7 @@ class Selector:
                 if fd == self._waker.fileno():
                     self._waker.drain()
                 continue
-            if now_ns - channel.last_active_ns >= self._idle_expiry.granularity_ns:
-                self._idle_expiry.update(channel, now_ns)
+            self._note_activity(channel, now_ns)
             if events & WRITE:
                 self._write(channel)
             if events & (READ | HANG_UP) and channel.is_open:
@@ -207,14 +209,21 @@ class Selector:
         elif channel.receive.is_waiting_for_memory:
             self._set_interest(channel, channel.interest & ~READ)
             self._waiting_for_memory.append(channel)
+        else:
+            self._set_interest(channel, channel.interest | READ)
 
-    def _read_buffered(self) -> None:
+    def _read_buffered(self, now_ns: int) -> None:
         buffered, self._buffered = self._buffered, []
         for channel in buffered:
             if channel.last_receive_poll == self._poll_number:
                 self._buffered.append(channel)
             elif channel.is_open and not channel.is_muted:
+                self._note_activity(channel, now_ns)
                 self._read(channel)
+
+    def _note_activity(self, channel: KafkaChannel, now_ns: int) -> None:
+        if now_ns - channel.last_active_ns >= self._idle_expiry.granularity_ns:
+            self._idle_expiry.update(channel, now_ns)
 
     def _write(self, channel: KafkaChannel) -> None:
         send = channel.pending_send

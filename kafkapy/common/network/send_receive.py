@@ -22,6 +22,7 @@ SCRATCH_BYTES: Final = 16 * 1024
 
 _FIRST_ALLOCATION_BYTES: Final = 4096
 _GROWTH: Final = 8
+_LARGEST_EXPECTATION_BYTES: Final = 128 * 1024
 _GATHERED_BUFFERS: Final = 64
 # After this much one connection lets the others have their turn.
 _WRITE_BUDGET_BYTES: Final = 1024 * 1024
@@ -57,7 +58,8 @@ class NetworkReceive:
     Whatever is there is read at once: a small frame by a single read into a buffer that all
     connections share, of which only its own bytes are kept. A large frame's buffer grows with the
     bytes that have come, so announcing a size costs the peer's memory, not ours:
-    `allocated <= max(4 KiB, 8 * received)`.
+    `allocated <= max(4 KiB, 8 * received)`. After a large frame another of its size is expected,
+    and read by a single read too, up to 128 KiB.
 
     Ports: org.apache.kafka.common.network.NetworkReceive
     """
@@ -65,6 +67,7 @@ class NetworkReceive:
     __slots__ = (
         "_ahead",
         "_body",
+        "_expected",
         "_filled",
         "_max_size",
         "_memory_pool",
@@ -90,6 +93,8 @@ class NetworkReceive:
         self._body = bytearray()
         self._size = 0
         self._filled = 0
+        # The size, prefix included, of the last frame if that was large and the next may be so too.
+        self._expected = 0
         self._reserved = 0  # bytes of the memory pool held by the frame in progress
         self.is_waiting_for_memory = False
 
@@ -110,6 +115,8 @@ class NetworkReceive:
             return None
         if self._size > 0:
             return self._read_body(transport)
+        if self._expected and not self._ahead:
+            return self._read_expected(transport)
         try:
             count = transport.recv_into(scratch)
         except BlockingIOError:
@@ -176,6 +183,36 @@ class NetworkReceive:
             self._reserved = size
         return True
 
+    def _read_expected(self, transport: TransportLayer) -> bytearray | None:
+        """Reads into a buffer of the expected size, which is the frame if the guess was right."""
+        body = bytearray(self._expected)
+        try:
+            count = transport.recv_into(body)
+        except BlockingIOError:
+            return None
+        if count == 0:
+            raise EOFError("closed by the peer")
+        size = self._expected - SIZE_BYTES
+        if count >= SIZE_BYTES and SIZE.unpack_from(body)[0] == size:
+            del body[:SIZE_BYTES]  # moves nothing: a bytearray may begin inside its memory
+            self._body = body
+            self._size = size
+            self._filled = count - SIZE_BYTES
+            return self._take_body() if self._filled == size else None
+        self._expected = 0
+        self._ahead = body[:count]
+        return self._next_frame()
+
+    def _take_body(self) -> bytearray:
+        """The large frame, now that it is complete."""
+        body = self._body
+        self._body = bytearray()
+        is_typical = SCRATCH_BYTES < self._size <= _LARGEST_EXPECTATION_BYTES
+        self._expected = SIZE_BYTES + self._size if is_typical and not self._memory_pool else 0
+        self._size = 0
+        self._reserved = 0
+        return body
+
     def _read_body(self, transport: TransportLayer) -> bytearray | None:
         body = self._body
         while True:
@@ -192,10 +229,7 @@ class NetworkReceive:
                 raise EOFError("closed by the peer in the middle of a request")
             self._filled += count
             if self._filled == self._size:
-                self._size = 0
-                self._reserved = 0
-                self._body = bytearray()
-                return body
+                return self._take_body()
             if count < wanted:
                 return None
 

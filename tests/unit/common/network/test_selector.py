@@ -154,6 +154,43 @@ def test_pipelined_frame_does_not_wait_for_more_bytes(
     assert received(selector) == [(peer.channel, b"second")]
 
 
+def test_connection_that_sent_ahead_is_watched_again_once_all_is_read(
+    selector: Selector, connect: Callable[[], Peer]
+) -> None:
+    peer = connect()
+    frames = []
+    for ahead in (b"second", b"third", b""):
+        begin_request(peer.channel)
+        if ahead:
+            peer.send(ahead)
+        selector.poll(0)
+        end_request(selector, peer.channel)
+        selector.poll(0)
+        frames += [payload for _, payload in received(selector)]
+
+    peer.send(b"later")
+    selector.poll(60_000)
+
+    assert frames == [b"second", b"third"]
+    assert received(selector) == [(peer.channel, b"later")]
+
+
+def test_connection_that_always_sends_ahead_is_not_idle(
+    selector: Selector, connect: Callable[[], Peer], time: MockTime
+) -> None:
+    peer = connect()
+    for _ in range(5):
+        begin_request(peer.channel)
+        peer.send(b"ahead")
+        selector.poll(0)
+        time.sleep(MAX_IDLE_MS // 2)
+        end_request(selector, peer.channel)
+        selector.poll(0)
+        assert received(selector) == [(peer.channel, b"ahead")]
+
+    assert not selector.disconnected
+
+
 def test_throttled_connection_stays_muted_after_its_response(
     selector: Selector, connect: Callable[[], Peer]
 ) -> None:

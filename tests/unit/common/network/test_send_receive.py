@@ -77,6 +77,34 @@ class TestNetworkReceive:
 
         assert received == payloads
 
+    @pytest.mark.parametrize("step", [50_003, 50_004, 50_005, 50_008, 50_009, 29_000, 1_000_000])
+    def test_large_frames_of_one_size_and_others_between_them_come_out(self, step: int) -> None:
+        payloads = [
+            os.urandom(size) for size in (50_000, 50_000, 50_000, 9, 50_000, 50_000, 60_000)
+        ]
+        data = b"".join(map(frame, payloads))
+        receive = NetworkReceive(MAX_SIZE)
+        transport = InMemoryTransport()
+        received = []
+
+        for start in range(0, len(data), step):
+            transport.incoming += data[start : start + step]
+            received += read_all(receive, transport)
+
+        assert received == payloads
+
+    def test_large_frame_like_the_last_is_read_at_once(self) -> None:
+        payload = os.urandom(100_000)
+        transport = transport_with(frame(payload))
+        receive = NetworkReceive(MAX_SIZE)
+        read_all(receive, transport)
+
+        transport.incoming += frame(payload)
+        received = receive.read_from(transport, bytearray(SCRATCH_BYTES))
+
+        assert received == payload
+        assert transport.largest_recv == len(frame(payload))
+
     def test_payload_is_writable_and_its_own(self) -> None:
         transport = transport_with(frame(b"first") + frame(b"second"))
         receive = NetworkReceive(MAX_SIZE)
