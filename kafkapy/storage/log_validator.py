@@ -5,6 +5,7 @@ anything else (v0/v1 message sets, another codec) is rebuilt as one v2 batch, re
 that memory stays at the size of the result.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -173,7 +174,7 @@ class LogValidator:
         RecordValidationError), CorruptRecordError, RecordTooLargeError or
         UnsupportedCompressionTypeError; nothing has been changed then.
         """
-        batches = list(self._records.batches())
+        batches = self._records.batches()
         if not batches:
             raise InvalidRecordError("records have no batch at all")
         first = batches[0]
@@ -235,7 +236,9 @@ class LogValidator:
             next_offset,
         )
 
-    def _rebuild(self, batches: list[MutableRecordBatch], first_offset: int) -> ValidationResult:
+    def _rebuild(
+        self, batches: Sequence[MutableRecordBatch], first_offset: int
+    ) -> ValidationResult:
         start_ns = self._time.nanoseconds()
         first = batches[0]
         builder = MemoryRecordsBuilder(
@@ -405,7 +408,7 @@ def validate_produce_records(version: int, records: MemoryRecords) -> None:
     """
     if version < _FIRST_PRODUCE_VERSION_WITH_V2:
         return
-    batches = list(records.batches())
+    batches = records.batches()
     if not batches:
         raise InvalidRecordError(f"Produce v{version} needs a record batch for each partition")
     if batches[0].magic != MAGIC_VALUE_V2:

@@ -396,7 +396,7 @@ class UnifiedLog:
     def _unexpected_append_offset(
         self, records: MemoryRecords, info: LogAppendInfo
     ) -> UnexpectedAppendOffsetError:
-        first = next(records.batches())
+        first = records.batches()[0]
         return UnexpectedAppendOffsetError(
             f"Records for {self.topic_partition} begin at {first.base_offset}, before the log end "
             f"{self.log_end_offset}",

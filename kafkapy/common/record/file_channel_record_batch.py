@@ -86,7 +86,7 @@ class FileChannelRecordBatch(RecordBatch):
                 data = self._source.read(self.position, self.size_in_bytes)
             except ValueError:
                 data = b""  # the file was cut before this batch
-            batch = next(MemoryRecords(data).batches(), None)
+            batch = next(iter(MemoryRecords(data).batches()), None)
             if batch is None or batch.size_in_bytes != self.size_in_bytes:
                 raise CorruptRecordError(f"batch at position {self.position} is not in the file")
             self._full_batch = batch

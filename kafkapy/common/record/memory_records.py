@@ -1,7 +1,7 @@
 """Records in memory: one buffer with any number of batches one after another."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from kafkapy.common.compression import NO_COMPRESSION, Compression
@@ -107,18 +107,21 @@ class MemoryRecords:
     @property
     def valid_bytes(self) -> int:
         """The size of all whole batches: what remains of a buffer cut inside its last batch."""
-        return sum(batch.size_in_bytes for batch in self._decoded())
+        return sum(batch.size_in_bytes for batch in self.batches())
 
-    def batches(self) -> Iterator[MutableRecordBatch]:
+    def batches(self) -> Sequence[MutableRecordBatch]:
         """The whole batches; an incomplete one at the end is left out.
 
         Raises CorruptRecordError for a batch with an impossible size or an unknown magic.
         """
-        return iter(self._decoded())
+        batches = self._batches
+        if batches is None:
+            batches = self._batches = _decode_batches(self.buffer)
+        return batches
 
     def records(self) -> Iterator[Record]:
         """The records of all batches."""
-        for batch in self._decoded():
+        for batch in self.batches():
             yield from batch.records()
 
     def first_batch_size(self) -> int | None:
@@ -127,7 +130,7 @@ class MemoryRecords:
 
     def has_matching_magic(self, magic: int) -> bool:
         """Whether all batches have this magic."""
-        return all(batch.magic == magic for batch in self._decoded())
+        return all(batch.magic == magic for batch in self.batches())
 
     def __len__(self) -> int:
         return len(self.buffer)
@@ -140,12 +143,6 @@ class MemoryRecords:
 
     def __repr__(self) -> str:
         return f"MemoryRecords(size={len(self.buffer)})"
-
-    def _decoded(self) -> list[MutableRecordBatch]:
-        batches = self._batches
-        if batches is None:
-            batches = self._batches = _decode_batches(self.buffer)
-        return batches
 
 
 def _decode_batches(buffer: memoryview) -> list[MutableRecordBatch]:

@@ -140,13 +140,7 @@ class ProduceHandler:
                     base_offset=result.base_offset,
                     log_append_time_ms=result.log_append_time_ms,
                     log_start_offset=result.log_start_offset,
-                    record_errors=[
-                        ProduceResponse.BatchIndexAndErrorMessage(
-                            batch_index=record.batch_index,
-                            batch_index_error_message=record.message,
-                        )
-                        for record in result.record_errors
-                    ],
+                    record_errors=_record_errors(result) if result.record_errors else [],
                     error_message=result.error_message,
                 )
             )
@@ -174,7 +168,20 @@ def _validated(version: int, data: RecordsData | None) -> MemoryRecords:
     return records
 
 
+def _record_errors(
+    result: PartitionResponse,
+) -> list[ProduceResponse.BatchIndexAndErrorMessage]:
+    return [
+        ProduceResponse.BatchIndexAndErrorMessage(
+            batch_index=record.batch_index, batch_index_error_message=record.message
+        )
+        for record in result.record_errors
+    ]
+
+
 def _has_transactional_records(entries: dict[TopicPartition, MemoryRecords]) -> bool:
-    return any(
-        batch.is_transactional for records in entries.values() for batch in records.batches()
-    )
+    for records in entries.values():
+        for batch in records.batches():
+            if batch.is_transactional:
+                return True
+    return False

@@ -18,7 +18,7 @@ from tests.unit.common.record.strategies import records_lists
 
 
 def batch_of(source: MemoryRecords) -> DefaultRecordBatch:
-    batch = next(source.batches())
+    batch = source.batches()[0]
     assert isinstance(batch, DefaultRecordBatch)
     return batch
 

@@ -22,7 +22,7 @@ LEGACY_CODECS = [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.L
 
 
 def batch_of(source: MemoryRecords) -> LegacyRecordBatch:
-    batch = next(source.batches())
+    batch = source.batches()[0]
     assert isinstance(batch, LegacyRecordBatch)
     return batch
 

@@ -24,10 +24,10 @@ def test_batches_follow_each_other() -> None:
 def test_a_change_in_place_is_seen_by_later_readers_of_the_same_records() -> None:
     source = records("a")
 
-    next(source.batches()).set_last_offset(7)
+    source.batches()[0].set_last_offset(7)
 
-    assert next(source.batches()).base_offset == 7
-    assert next(MemoryRecords(source.buffer).batches()).base_offset == 7
+    assert source.batches()[0].base_offset == 7
+    assert MemoryRecords(source.buffer).batches()[0].base_offset == 7
 
 
 def test_empty_records_have_no_batches() -> None:
