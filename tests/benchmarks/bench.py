@@ -25,6 +25,7 @@ from tests.benchmarks.measures import Figure, Measure, Subject
 from tests.benchmarks.report import print_figure, print_heading
 from tests.benchmarks.startup import measure_startup
 from tests.benchmarks.testing import measure_testing
+from tests.benchmarks.variants import COMPILE, start_variants
 
 GROUPS = "groups"
 STARTUP = "startup"
@@ -133,6 +134,11 @@ def _run(parsed: argparse.Namespace, names: Sequence[str], work_dir: Path) -> li
             broker = BrokerProcess.start(work_dir / "broker")
             stack.callback(broker.stop)
             clients = {Subject.OURS: stack.enter_context(BrokerClient("127.0.0.1", broker.port))}
+            if parsed.variants:
+                for subject, variant in start_variants(work_dir):
+                    stack.callback(variant.stop)
+                    client = BrokerClient("127.0.0.1", variant.port)
+                    clients[subject] = stack.enter_context(client)
             if parsed.against is not None:
                 clients[Subject.THEIRS] = stack.enter_context(BrokerClient(*parsed.against))
             if program is not None:
@@ -158,6 +164,7 @@ def _machine() -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
+        "kafkapy": "compiled" if os.environ.get(COMPILE) == "1" else "from source",
     }
 
 
@@ -176,6 +183,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seconds", type=float, default=2.0, help=f"of each of the {_ROUNDS} rounds (default: 2)"
+    )
+    parser.add_argument(
+        "--variants",
+        action="store_true",
+        help="run the same loads pinned to one core and, after bin/compile, compiled as well",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     return parser

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +32,21 @@ class BrokerProcess:
     ready_after_ms: float
 
     @staticmethod
-    def start(work_dir: Path) -> "BrokerProcess":
-        """Returns when the broker has answered its first request; raises BenchmarkError."""
+    def start(
+        work_dir: Path,
+        properties: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> "BrokerProcess":
+        """Returns when the broker has answered its first request; raises BenchmarkError.
+
+        `variables` are added to the environment.
+        """
         work_dir.mkdir(parents=True)
         overrides = {
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "log.dirs": str(work_dir / "logs"),
             "prometheus.port": "-1",
+            **(properties or {}),
         }
         command = [str(ROOT / "bin" / "kafka-server-start"), str(ROOT / "etc/server.properties")]
         for key, value in overrides.items():
@@ -47,7 +56,7 @@ class BrokerProcess:
             key: value
             for key, value in os.environ.items()
             if key not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")
-        }
+        } | dict(variables or {})
         errors = work_dir / "stderr.txt"
         begun = time.monotonic()
         with errors.open("wb") as error_file:

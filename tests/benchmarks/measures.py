@@ -12,6 +12,13 @@ class Subject(Enum):
     LIMIT = "limit"
     OURS = "kafkapy"
     THEIRS = "the other"
+    PINNED = "pinned to one core"
+    COMPILED = "compiled"
+    COMPILED_PINNED = "compiled, pinned"
+
+
+# Ours too, run otherwise.
+VARIANTS = (Subject.PINNED, Subject.COMPILED, Subject.COMPILED_PINNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +59,16 @@ class Figure:
         values = self.rounds.get(subject)
         return statistics.median(values) if values else None
 
-    def ratio(self, subject: Subject) -> float | None:
+    def ratio(self, subject: Subject, ours: Subject = Subject.OURS) -> float | None:
         """Ours to the subject's, each round compared with itself: the machine drifts."""
         theirs = self.rounds.get(subject)
         if not theirs:
             return None
-        pairs = zip(self.rounds[Subject.OURS], theirs, strict=True)
+        pairs = zip(self.rounds[ours], theirs, strict=True)
         return statistics.median(a / b if b else float("nan") for a, b in pairs)
 
-    def verdict(self, bar: Bar) -> str:
-        value = self.ratio(Subject.LIMIT) if bar.is_ratio else self.value(Subject.OURS)
+    def verdict(self, bar: Bar, ours: Subject = Subject.OURS) -> str:
+        value = self.ratio(Subject.LIMIT, ours) if bar.is_ratio else self.value(ours)
         if value is None:
             return "not measured"
         return "ok" if bar.holds(value) else "below" if not bar.is_maximum else "above"

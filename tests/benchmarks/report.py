@@ -1,6 +1,6 @@
 """The table bin/bench prints: a line per figure, as soon as it is known."""
 
-from tests.benchmarks.measures import Figure, Subject
+from tests.benchmarks.measures import VARIANTS, Figure, Subject
 
 _WHAT = 46
 _VALUE = 20
@@ -12,16 +12,22 @@ def print_heading(*, with_other: bool) -> None:
 
 
 def print_figure(figure: Figure, *, with_other: bool) -> None:
-    line = f"{figure.measure.what:{_WHAT}}{_value(figure, Subject.OURS)}"
-    line += _beside(figure, Subject.LIMIT)
+    _print_line(figure, Subject.OURS, figure.measure.what, with_other=with_other)
+    for variant in VARIANTS:
+        if variant in figure.rounds:
+            _print_line(figure, variant, f"  {variant.value}", with_other=with_other)
+
+
+def _print_line(figure: Figure, ours: Subject, what: str, *, with_other: bool) -> None:
+    line = f"{what:{_WHAT}}{_value(figure, ours)}{_beside(figure, Subject.LIMIT, ours)}"
     if with_other:
-        line += _beside(figure, Subject.THEIRS)
-    bars = "; ".join(f"{bar}: {figure.verdict(bar)}" for bar in figure.measure.bars)
+        line += _beside(figure, Subject.THEIRS, ours)
+    bars = "; ".join(f"{bar}: {figure.verdict(bar, ours)}" for bar in figure.measure.bars)
     print(f"{line}  {bars}".rstrip(), flush=True)
 
 
-def _beside(figure: Figure, subject: Subject) -> str:
-    ratio = figure.ratio(subject)
+def _beside(figure: Figure, subject: Subject, ours: Subject) -> str:
+    ratio = figure.ratio(subject, ours)
     return f"{_value(figure, subject)}  {'' if ratio is None else f'{ratio:.2f}':>7}"
 
 

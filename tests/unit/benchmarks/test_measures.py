@@ -53,3 +53,13 @@ def test_a_ratio_without_a_limit_has_no_verdict() -> None:
     bar = Bar(0.5, is_ratio=True)
 
     assert _figure(bar, ours=[10.0]).verdict(bar) == "not measured"
+
+
+def test_a_variant_is_judged_by_its_own_values() -> None:
+    bar = Bar(0.5, is_ratio=True)
+    rounds = {Subject.OURS: [1.0], Subject.PINNED: [6.0], Subject.LIMIT: [10.0]}
+    figure = Figure(Measure("m", "what", "unit", "limit", (bar,)), rounds)
+
+    assert figure.verdict(bar) == "below"
+    assert figure.verdict(bar, Subject.PINNED) == "ok"
+    assert figure.ratio(Subject.LIMIT, Subject.PINNED) == 0.6
