@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafkapy.clients.network_client import NetworkClient
+from kafkapy.clients.blocking_node_client import BlockingNodeClient
 from kafkapy.common.errors import NetworkError, RequestTimeoutError
 from kafkapy.common.protocol.schema import Message
 from kafkapy.utils.threads import ShutdownableThread
@@ -39,7 +39,9 @@ class InterBrokerSendThread(ShutdownableThread):
     Ports: org.apache.kafka.server.util.InterBrokerSendThread
     """
 
-    def __init__(self, name: str, client: NetworkClient, generate_request: GenerateRequest) -> None:
+    def __init__(
+        self, name: str, client: BlockingNodeClient, generate_request: GenerateRequest
+    ) -> None:
         super().__init__(name)
         self._client = client  # constant after construction
         self._generate_request = generate_request

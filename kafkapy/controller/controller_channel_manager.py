@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from kafkapy.clients.network_client import NetworkClient
+from kafkapy.clients.blocking_node_client import BlockingNodeClient
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Gauge
 from kafkapy.common.protocol.schema import Message
@@ -106,7 +106,7 @@ class ControllerChannelManager:
             self._finish(broker_id, thread)
 
     def _new_thread(self, broker: Broker) -> RequestSendThread:
-        client = NetworkClient(
+        client = BlockingNodeClient(
             broker.node(self._listener_name),
             client_id=str(self._controller_id),
             time=self._time,

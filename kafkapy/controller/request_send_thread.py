@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-from kafkapy.clients.network_client import ClientClosedError, NetworkClient
+from kafkapy.clients.blocking_node_client import BlockingNodeClient, ClientClosedError
 from kafkapy.common.errors import NetworkError, RequestTimeoutError
 from kafkapy.common.metrics.stats import Histogram, HistogramInstrument
 from kafkapy.common.protocol.schema import Message
@@ -51,7 +51,7 @@ class RequestSendThread(ShutdownableThread):
         *,
         controller_id: int,
         broker_id: int,
-        client: NetworkClient,
+        client: BlockingNodeClient,
         time: Time,
         queue_time_ms: HistogramInstrument,
     ) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafkapy.clients.blocking_node_client import BlockingNodeClient
 from kafkapy.clients.inter_broker_send_thread import GenerateRequest, InterBrokerSendThread
-from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.types import TopicPartition
 from kafkapy.coordinator.transaction.add_partitions_to_txn_manager import (
@@ -65,7 +65,7 @@ def build_transaction_services(
 
     def senders(name: str) -> Callable[[Node, GenerateRequest], InterBrokerSendThread]:
         def new_sender(node: Node, generate_request: GenerateRequest) -> InterBrokerSendThread:
-            client = NetworkClient(
+            client = BlockingNodeClient(
                 node,
                 client_id=f"broker-{broker_id}-{name}",
                 time=time,

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkapy.clients.blocking_node_client import BlockingNodeClient
 from kafkapy.clients.inter_broker_send_thread import (
     InterBrokerSendThread,
     RequestAndCompletionHandler,
 )
-from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
@@ -28,7 +28,7 @@ class Owner:
     def __init__(self, port: int) -> None:
         self.queue: deque[RequestAndCompletionHandler] = deque()
         self.answers: list[Message | None] = []
-        client = NetworkClient(
+        client = BlockingNodeClient(
             Node(0, "127.0.0.1", port),
             client_id="test",
             time=SystemTime(),

@@ -33,14 +33,14 @@ class ClientClosedError(NetworkError):
     """The client was closed while, or before, it was used."""
 
 
-class NetworkClient:
+class BlockingNodeClient:
     """A blocking client of one node: one request at a time, connecting when there is need.
 
     One thread sends; `initiate_close` may be called from any other and makes it return at once
     with ClientClosedError. After a failure the next connection waits its backoff, which starts
     over with the first response.
 
-    Ports: org.apache.kafka.clients.NetworkClient
+    Ports: org.apache.kafka.clients.NetworkClientUtils
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from kafkapy.clients.network_client import ClientClosedError, NetworkClient
+from kafkapy.clients.blocking_node_client import BlockingNodeClient, ClientClosedError
 from kafkapy.common.errors import NetworkError, RequestTimeoutError
 from kafkapy.common.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
@@ -28,8 +28,8 @@ def peer() -> Iterator[FakeBroker]:
     peer.close()
 
 
-def client_of(port: int, *, timeout_ms: int = 10_000, backoff_ms: int = 1) -> NetworkClient:
-    return NetworkClient(
+def client_of(port: int, *, timeout_ms: int = 10_000, backoff_ms: int = 1) -> BlockingNodeClient:
+    return BlockingNodeClient(
         Node(0, "127.0.0.1", port),
         client_id="test",
         time=SystemTime(),
