@@ -200,7 +200,8 @@ def _type_of(annotation: Any) -> tuple[ConfigType, bool]:
         float: ConfigType.DOUBLE,
         str: ConfigType.STRING,
     }
-    return simple[annotation], optional
+    # Anything else is an object that a program hands over, such as a serializer.
+    return simple.get(annotation, ConfigType.CLASS), optional
 
 
 def parse(

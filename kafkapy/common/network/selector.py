@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 from collections import deque
+from typing import Any, NamedTuple
 
 from kafkapy.common.network.channel_builders import ChannelBuilder
 from kafkapy.common.network.idle_expiry_manager import IdleExpiryManager
@@ -17,6 +20,15 @@ from kafkapy.common.network.send_receive import (
 )
 from kafkapy.utils.time import Time
 
+USE_DEFAULT_BUFFER = -1
+
+
+class SocketAddress(NamedTuple):
+    """Where to connect: one answer of getaddrinfo."""
+
+    family: int
+    sockaddr: tuple[Any, ...]
+
 
 class IdleTimeoutError(Exception):
     """The connection was closed because nothing happened on it for too long."""
@@ -26,7 +38,8 @@ class Selector:
     """Reads frames from and writes frames to registered connections without blocking.
 
     One thread calls everything except `wakeup`, which any thread may call. Results are left in
-    `completed_receives`, `completed_sends` and `disconnected`, which whoever handles them empties.
+    `completed_receives`, `completed_sends`, `connected` and `disconnected`, which whoever handles
+    them empties.
     A connection gives at most one frame per poll.
 
     Muting a channel is only a flag; the poller learns of it when a muted channel turns out to be
@@ -60,9 +73,12 @@ class Selector:
         self.channels: dict[str, KafkaChannel] = {}
         self.completed_receives: deque[tuple[KafkaChannel, bytearray]] = deque()
         self.completed_sends: deque[tuple[KafkaChannel, NetworkSend]] = deque()
-        self.disconnected: deque[tuple[KafkaChannel, Exception]] = deque()
+        self.disconnected: deque[Disconnection] = deque()
+        self.connected: deque[KafkaChannel] = deque()
         self.total_wait_ns = 0
         self._by_fd: dict[int, KafkaChannel] = {}
+        # Channels whose connection is being made; they are not in `_by_fd` until it is.
+        self._connecting: dict[int, tuple[KafkaChannel, socket.socket]] = {}
         self._idle_expiry = IdleExpiryManager(connections_max_idle_ms)
         self._poll_number = 0
         self._reads_paused = False
@@ -78,18 +94,43 @@ class Selector:
 
     def register(self, channel_id: str, sock: socket.socket, client_address: str) -> KafkaChannel:
         """Take over a connected socket."""
-        sock.setblocking(False)
-        receive = NetworkReceive(
-            self._max_receive_size, self._memory_pool, self._on_memory_available
-        )
-        channel = self._channel_builder.build_channel(
-            channel_id, sock, receive=receive, client_address=client_address
-        )
-        self.channels[channel_id] = channel
+        channel = self._add_channel(channel_id, sock, client_address)
         self._by_fd[channel.fd] = channel
-        self._idle_expiry.update(channel, self._time.nanoseconds())
         self._set_interest(channel, READ)
         return channel
+
+    def connect(
+        self,
+        channel_id: str,
+        address: SocketAddress,
+        *,
+        send_buffer_bytes: int = USE_DEFAULT_BUFFER,
+        receive_buffer_bytes: int = USE_DEFAULT_BUFFER,
+    ) -> None:
+        """Start a connection; later polls put its channel into `connected` or `disconnected`.
+
+        Raises OSError when it fails at once, and ValueError for an id that is in use.
+        """
+        if channel_id in self.channels:
+            raise ValueError(f"there is a connection {channel_id} already")
+        sock = socket.socket(address.family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if send_buffer_bytes != USE_DEFAULT_BUFFER:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+            if receive_buffer_bytes != USE_DEFAULT_BUFFER:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+            result = sock.connect_ex(address.sockaddr)
+            if result not in (0, errno.EINPROGRESS):
+                raise OSError(result, os.strerror(result))
+        except OSError:
+            sock.close()
+            raise
+        channel = self._add_channel(channel_id, sock, str(address.sockaddr[0]))
+        self._connecting[channel.fd] = (channel, sock)
+        self._set_interest(channel, WRITE)
 
     def send(self, channel: KafkaChannel, send: NetworkSend) -> bool:
         """Start sending; True when everything could be written at once.
@@ -170,7 +211,8 @@ class Selector:
             if channel.interest:
                 self._set_interest(channel, 0)
             del self.channels[channel.id]
-            del self._by_fd[channel.fd]
+            if self._by_fd.pop(channel.fd, None) is None:
+                del self._connecting[channel.fd]
             self._idle_expiry.remove(channel)
             channel.close()
 
@@ -184,7 +226,9 @@ class Selector:
         for fd, events in ready:
             channel = self._by_fd.get(fd)
             if channel is None:
-                if fd == self._waker.fileno():
+                if fd in self._connecting:
+                    self._finish_connect(fd)
+                elif fd == self._waker.fileno():
                     self._waker.drain()
                 continue
             self._note_activity(channel, now_ns)
@@ -196,6 +240,31 @@ class Selector:
                     self._set_interest(channel, channel.interest & ~READ)
                 else:
                     self._read(channel)
+
+    def _add_channel(
+        self, channel_id: str, sock: socket.socket, client_address: str
+    ) -> KafkaChannel:
+        sock.setblocking(False)
+        receive = NetworkReceive(
+            self._max_receive_size, self._memory_pool, self._on_memory_available
+        )
+        channel = self._channel_builder.build_channel(
+            channel_id, sock, receive=receive, client_address=client_address
+        )
+        self.channels[channel_id] = channel
+        self._idle_expiry.update(channel, self._time.nanoseconds())
+        return channel
+
+    def _finish_connect(self, fd: int) -> None:
+        channel, sock = self._connecting[fd]
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._disconnect(channel, OSError(code, os.strerror(code)))
+            return
+        del self._connecting[fd]
+        self._by_fd[fd] = channel
+        self._set_interest(channel, READ)
+        self.connected.append(channel)
 
     def _read(self, channel: KafkaChannel) -> None:
         try:
