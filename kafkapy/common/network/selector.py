@@ -73,7 +73,7 @@ class Selector:
         self.channels: dict[str, KafkaChannel] = {}
         self.completed_receives: deque[tuple[KafkaChannel, bytearray]] = deque()
         self.completed_sends: deque[tuple[KafkaChannel, NetworkSend]] = deque()
-        self.disconnected: deque[Disconnection] = deque()
+        self.disconnected: deque[tuple[KafkaChannel, Exception]] = deque()
         self.connected: deque[KafkaChannel] = deque()
         self.total_wait_ns = 0
         self._by_fd: dict[int, KafkaChannel] = {}

@@ -16,6 +16,7 @@ from kafkapy.common.record.record import Header, Record
 from kafkapy.common.record.record_batch import MAGIC_VALUE_V2, NO_SEQUENCE, increment_sequence
 from kafkapy.common.record.record_input import RecordInput
 from kafkapy.utils.varint import (
+    BytesLike,
     read_varint,
     read_varlong,
     size_of_varint,
@@ -25,6 +26,8 @@ from kafkapy.utils.varint import (
 )
 
 _MAX_VARINT_BYTES: Final = 5
+# Size, attributes, timestamp delta and offset delta at their longest.
+MAX_RECORD_OVERHEAD: Final = 5 + 1 + 10 + 5
 # Attributes, timestamp delta, offset delta and key length at their longest.
 _MAX_RECORD_PREFIX_BYTES: Final = 1 + 10 + 5 + 5
 # A longer record is walked without ever being held whole: few bytes can decompress to very many.
@@ -421,35 +424,90 @@ def write_with_timestamp(out: bytearray, record: RecordSlice, timestamp_delta: i
 
 def write_record(
     out: bytearray,
-    *,
     timestamp_delta: int,
     offset_delta: int,
-    key: bytes | None,
-    value: bytes | None,
-    headers: Sequence[Header],
+    key: BytesLike | None,
+    value: BytesLike | None,
+    headers: Sequence[Header] = (),
 ) -> None:
-    """Appends one record."""
-    encoded_headers = [(header.key.encode("utf-8"), header.value) for header in headers]
-    length = (
-        1
-        + size_of_varlong(timestamp_delta)
-        + size_of_varint(offset_delta)
-        + _size_of_bytes(key)
-        + _size_of_bytes(value)
-        + size_of_varint(len(encoded_headers))
+    """Appends one record. Positional and inlined: a producer calls it for every record."""
+    timestamp = (
+        _VARINTS[timestamp_delta]
+        if 0 <= timestamp_delta < _SHORT_VARINTS
+        else _varlong(timestamp_delta)
     )
-    for header_key, header_value in encoded_headers:
-        length += _size_of_bytes(header_key) + _size_of_bytes(header_value)
-    write_varint(out, length)
-    out.append(0)  # no record attribute is in use
-    write_varlong(out, timestamp_delta)
-    write_varint(out, offset_delta)
-    _write_bytes(out, key)
-    _write_bytes(out, value)
-    write_varint(out, len(encoded_headers))
-    for header_key, header_value in encoded_headers:
-        _write_bytes(out, header_key)
-        _write_bytes(out, header_value)
+    offset = _VARINTS[offset_delta] if 0 <= offset_delta < _SHORT_VARINTS else _varint(offset_delta)
+    if key is None:
+        key = b""
+        key_size = _NULL
+    else:
+        size = len(key)
+        key_size = _VARINTS[size] if size < _SHORT_VARINTS else _varint(size)
+    if value is None:
+        value = b""
+        value_size = _NULL
+    else:
+        size = len(value)
+        value_size = _VARINTS[size] if size < _SHORT_VARINTS else _varint(size)
+    encoded_headers = _encode_headers(headers) if headers else b"\0"
+    size = (
+        1  # no record attribute is in use
+        + len(timestamp)
+        + len(offset)
+        + len(key_size)
+        + len(key)
+        + len(value_size)
+        + len(value)
+        + len(encoded_headers)
+    )
+    out += b"".join(
+        (
+            _VARINTS[size] if size < _SHORT_VARINTS else _varint(size),
+            b"\0",
+            timestamp,
+            offset,
+            key_size,
+            key,
+            value_size,
+            value,
+            encoded_headers,
+        )
+    )
+
+
+def record_size_upper_bound(
+    key: BytesLike | None, value: BytesLike | None, headers: Sequence[Header] = ()
+) -> int:
+    """At least what write_record appends, whatever the deltas are."""
+    size = MAX_RECORD_OVERHEAD + _size_of_bytes(key) + _size_of_bytes(value)
+    return size + (len(_encode_headers(headers)) if headers else 1)
+
+
+def _encode_headers(headers: Sequence[Header]) -> bytes:
+    parts = [_varint(len(headers))]
+    for key, value in headers:
+        encoded_key = key.encode("utf-8")
+        parts += (_varint(len(encoded_key)), encoded_key)
+        parts += (_NULL,) if value is None else (_varint(len(value)), value)
+    return b"".join(parts)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    write_varint(out, value)
+    return bytes(out)
+
+
+def _varlong(value: int) -> bytes:
+    out = bytearray()
+    write_varlong(out, value)
+    return bytes(out)
+
+
+# The varints that nearly every record is made of: deltas, and the sizes of small things.
+_SHORT_VARINTS: Final = 4096
+_VARINTS: Final = tuple(_varint(value) for value in range(_SHORT_VARINTS))
+_NULL: Final = _varint(-1)
 
 
 def _ensure_none_remaining(source: RecordInput, position: int) -> None:
@@ -499,13 +557,5 @@ def _read_header_count(data: bytes, position: int, record_end: int) -> tuple[int
     return count, position
 
 
-def _size_of_bytes(value: bytes | None) -> int:
+def _size_of_bytes(value: BytesLike | None) -> int:
     return 1 if value is None else size_of_varint(len(value)) + len(value)
-
-
-def _write_bytes(out: bytearray, value: bytes | None) -> None:
-    if value is None:
-        write_varint(out, -1)
-    else:
-        write_varint(out, len(value))
-        out += value

@@ -20,6 +20,9 @@ from kafkapy.common.record.record_batch import (
     DELETE_HORIZON_FLAG_MASK,
     LOG_OVERHEAD,
     MAGIC_VALUE_V2,
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
     NO_SEQUENCE,
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
@@ -44,6 +47,43 @@ _MAX_TIMESTAMP_OFFSET: Final = 35
 
 # A large uncompressed section is read in pieces of this size, so that it is not copied as a whole.
 _PIECE_BYTES: Final = 1024 * 1024
+
+
+def encode_batch(
+    body: BytesLike,
+    *,
+    count: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    base_offset: int = 0,
+    leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+) -> bytearray:
+    """The batch around a records section, which is compressed already if it is to be."""
+    out = bytearray(
+        HEADER.pack(
+            base_offset,
+            RECORD_BATCH_OVERHEAD + len(body) - LOG_OVERHEAD,
+            leader_epoch,
+            MAGIC_VALUE_V2,
+            0,
+            attributes,
+            last_offset_delta,
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        )
+    )
+    _UINT32.pack_into(out, _CRC_OFFSET, crc32c(body, crc32c(memoryview(out)[CRC_START:])))
+    out += body
+    return out
 
 
 class DefaultRecordBatch(MutableRecordBatch):
@@ -157,44 +197,6 @@ class DefaultRecordBatch(MutableRecordBatch):
         _INT64.pack_into(self.buffer, _MAX_TIMESTAMP_OFFSET, max_timestamp)
         self.crc = crc32c(self.buffer[CRC_START:])
         _UINT32.pack_into(self.buffer, _CRC_OFFSET, self.crc)
-
-
-def assemble_batch(
-    body: BytesLike,
-    *,
-    base_offset: int,
-    last_offset: int,
-    leader_epoch: int,
-    attributes: int,
-    base_timestamp: int,
-    max_timestamp: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    count: int,
-) -> bytearray:
-    """A whole batch around a records section, which is compressed as the attributes say."""
-    out = bytearray(
-        HEADER.pack(
-            base_offset,
-            RECORD_BATCH_OVERHEAD + len(body) - LOG_OVERHEAD,
-            leader_epoch,
-            MAGIC_VALUE_V2,
-            0,
-            attributes,
-            last_offset - base_offset,
-            base_timestamp,
-            max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            count,
-        )
-    )
-    crc = crc32c(body, crc32c(memoryview(out)[CRC_START:]))
-    _UINT32.pack_into(out, _CRC_OFFSET, crc)
-    out += body
-    return out
 
 
 def _pieces(section: memoryview) -> Iterator[bytes]:

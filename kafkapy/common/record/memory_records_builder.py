@@ -6,7 +6,7 @@ from kafkapy.common.compression import NO_COMPRESSION, Compression, CompressionT
 from kafkapy.common.errors import InvalidTimestampError
 from kafkapy.common.record.control_record import ControlRecordType, EndTransactionMarker
 from kafkapy.common.record.default_record import write_record
-from kafkapy.common.record.default_record_batch import assemble_batch
+from kafkapy.common.record.default_record_batch import encode_batch
 from kafkapy.common.record.legacy_record import write_legacy_record
 from kafkapy.common.record.record import NO_TIMESTAMP, Record, SimpleRecord, TimestampType
 from kafkapy.common.record.record_batch import (
@@ -124,11 +124,11 @@ class MemoryRecordsBuilder:
         if self.magic >= MAGIC_VALUE_V2:
             write_record(
                 self._body,
-                timestamp_delta=timestamp - self._base_timestamp,
-                offset_delta=offset - self.base_offset,
-                key=record.key,
-                value=record.value,
-                headers=record.headers,
+                timestamp - self._base_timestamp,
+                offset - self.base_offset,
+                record.key,
+                record.value,
+                record.headers,
             )
         else:
             self._append_legacy(offset, timestamp, record)
@@ -209,18 +209,18 @@ class MemoryRecordsBuilder:
             attributes |= CONTROL_FLAG_MASK
         if self.delete_horizon_ms is not None:
             attributes |= DELETE_HORIZON_FLAG_MASK
-        return assemble_batch(
+        return encode_batch(
             body,
-            base_offset=self.base_offset,
-            last_offset=last_offset,
-            leader_epoch=self.leader_epoch,
+            count=self.num_records,
             attributes=attributes,
+            last_offset_delta=last_offset - self.base_offset,
             base_timestamp=NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp,
             max_timestamp=self._batch_timestamp,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=self.base_sequence,
-            count=self.num_records,
+            base_offset=self.base_offset,
+            leader_epoch=self.leader_epoch,
         )
 
     def _build_legacy_wrapper(self, last_offset: int) -> bytearray:

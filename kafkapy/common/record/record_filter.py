@@ -16,7 +16,7 @@ from kafkapy.common.record.default_record import (
     slice_records,
     write_with_timestamp,
 )
-from kafkapy.common.record.default_record_batch import DefaultRecordBatch, assemble_batch
+from kafkapy.common.record.default_record_batch import DefaultRecordBatch, encode_batch
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.memory_records_builder import MemoryRecordsBuilder
 from kafkapy.common.record.record import NO_TIMESTAMP, Record, TimestampType
@@ -180,10 +180,10 @@ def _rebuilt(
     if batch.timestamp_type is TimestampType.CREATE_TIME:
         max_timestamp = batch.base_timestamp + max(r.timestamp_delta for r in retained)
     compression = Compression(batch.compression_type)
-    built = assemble_batch(
+    built = encode_batch(
         compression.compress(body) if batch.is_compressed else body,
         base_offset=batch.base_offset,
-        last_offset=batch.last_offset,
+        last_offset_delta=batch.last_offset - batch.base_offset,
         leader_epoch=batch.leader_epoch,
         attributes=attributes,
         base_timestamp=base_timestamp,
@@ -208,10 +208,10 @@ def _emptied(batch: DefaultRecordBatch) -> MemoryRecords:
     Ports: org.apache.kafka.common.record.DefaultRecordBatch.writeEmptyHeader
     """
     return MemoryRecords(
-        assemble_batch(
+        encode_batch(
             b"",
             base_offset=batch.base_offset,
-            last_offset=batch.last_offset,
+            last_offset_delta=batch.last_offset - batch.base_offset,
             leader_epoch=batch.leader_epoch,
             attributes=batch.attributes & ~(COMPRESSION_CODEC_MASK | DELETE_HORIZON_FLAG_MASK),
             base_timestamp=NO_TIMESTAMP,
