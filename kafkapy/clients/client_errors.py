@@ -1,6 +1,6 @@
 """Errors that clients raise by themselves; those of brokers are in kafkapy.common.errors."""
 
-from kafkapy.common.errors import ApiError, KafkaError
+from kafkapy.common.errors import KafkaError, RetriableError
 
 
 class IllegalStateError(KafkaError):
@@ -31,7 +31,7 @@ class SerializationError(KafkaError):
     """
 
 
-class DisconnectError(ApiError):
+class DisconnectError(RetriableError):
     """The connection ended before the response came.
 
     Ports: org.apache.kafka.common.errors.DisconnectException

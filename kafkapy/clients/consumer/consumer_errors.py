@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kafkapy.clients.client_errors import SerializationError
 from kafkapy.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from kafkapy.common.errors import KafkaError, RetriableError
 from kafkapy.common.types import TopicPartition
-
-
-class IllegalStateError(KafkaError):
-    """The call does not fit what the consumer has been told before."""
-
-
-class ConcurrentAccessError(KafkaError):
-    """Two threads used one consumer at the same time."""
-
-
-class WakeupError(KafkaError):
-    """`wakeup` was called from another thread.
-
-    Ports: org.apache.kafka.common.errors.WakeupException
-    """
 
 
 class CommitFailedError(KafkaError):
@@ -95,7 +81,7 @@ class LogTruncationError(InvalidOffsetError):
         super().__init__(f"The log was truncated below the position: {named}")
 
 
-class RecordDeserializationError(KafkaError):
+class RecordDeserializationError(SerializationError):
     """A key or value could not be deserialized; seek past `offset` to go on.
 
     Ports: org.apache.kafka.common.errors.RecordDeserializationException
