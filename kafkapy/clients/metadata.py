@@ -126,13 +126,13 @@ class Metadata:
     # Reading
 
     def fetch(self) -> Cluster:
-        with self._lock:
-            return self._snapshot.cluster
+        # Without the lock, here and below: one reference to something immutable, asked for with
+        # every record.
+        return self._snapshot.cluster
 
     @property
     def snapshot(self) -> MetadataSnapshot:
-        with self._lock:
-            return self._snapshot
+        return self._snapshot
 
     @property
     def update_version(self) -> int:

@@ -83,7 +83,7 @@ class Selector:
         self._poll_number = 0
         self._reads_paused = False
         # Unmuted channels whose next frame may have been read or at least arrived already.
-        self._buffered: list[KafkaChannel] = []
+        self._buffered: dict[KafkaChannel, None] = {}
         self._waiting_for_memory: list[KafkaChannel] = []
 
         # Written by any thread. A waker sets `_woken`, then looks at `_sleeping`; the poller sets
@@ -156,7 +156,7 @@ class Selector:
             and channel.is_open
             and (channel.receive.has_buffered or not channel.interest & READ)
         ):
-            self._buffered.append(channel)
+            self._buffered[channel] = None
 
     def pause_reads(self) -> None:
         """From now on only send."""
@@ -282,10 +282,10 @@ class Selector:
             self._set_interest(channel, channel.interest | READ)
 
     def _read_buffered(self, now_ns: int) -> None:
-        buffered, self._buffered = self._buffered, []
+        buffered, self._buffered = self._buffered, {}
         for channel in buffered:
             if channel.last_receive_poll == self._poll_number:
-                self._buffered.append(channel)
+                self._buffered[channel] = None
             elif channel.is_open and not channel.is_muted:
                 self._note_activity(channel, now_ns)
                 self._read(channel)
@@ -313,7 +313,7 @@ class Selector:
         waiting, self._waiting_for_memory = self._waiting_for_memory, []
         for channel in waiting:
             if channel.is_open:
-                self._buffered.append(channel)
+                self._buffered[channel] = None
                 if not self._reads_paused:
                     self._set_interest(channel, channel.interest | READ)
 

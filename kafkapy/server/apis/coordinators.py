@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from kafkapy.common.errors import Errors, InvalidRequestError
+from kafkapy.common.protocol.coordinator_type import CoordinatorType
 from kafkapy.common.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -17,14 +16,6 @@ from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.utils.java_hash import java_partition_for
 
 _FIRST_VERSION_WITH_SEVERAL_KEYS = 4
-
-
-class CoordinatorType(IntEnum):
-    """Ports: org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType"""
-
-    GROUP = 0
-    TRANSACTION = 1
-
 
 _TOPICS: dict[int, str] = {
     CoordinatorType.GROUP: CONSUMER_OFFSETS_TOPIC,
