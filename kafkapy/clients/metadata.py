@@ -184,6 +184,8 @@ class Metadata:
             time_to_expire_ms = 0
             if not (self._need_full_update or self._need_partial_update):
                 time_to_expire_ms = self._time_to_expire_locked(now_ms)
+                if time_to_expire_ms > self._refresh_backoff.max_ms:
+                    return time_to_expire_ms  # no backoff is longer: asked before every request
             return max(time_to_expire_ms, self._time_to_allow_update_locked(now_ms))
 
     @property

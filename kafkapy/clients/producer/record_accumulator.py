@@ -23,7 +23,7 @@ from kafkapy.common.compression import Compression
 from kafkapy.common.errors import KafkaError, RequestTimeoutError
 from kafkapy.common.record.default_record import record_size_upper_bound
 from kafkapy.common.record.record import Header
-from kafkapy.common.record.record_batch import NO_SEQUENCE, RECORD_BATCH_OVERHEAD
+from kafkapy.common.record.record_batch import RECORD_BATCH_OVERHEAD
 from kafkapy.common.types import TopicPartition
 from kafkapy.metadata.broker import Node
 from kafkapy.utils.backoff import ExponentialBackoff
@@ -265,6 +265,7 @@ class RecordAccumulator:
         if not drained:
             return {}
         sizes = dict.fromkeys(drained, 0)
+        manager = self._transaction_manager
         with self._lock:
             partitions = list(self._undrained)
             # Another first each time, or a small max.request.size would starve the last.
@@ -282,10 +283,9 @@ class RecordAccumulator:
                 size = batch.estimated_size_bytes
                 if drained[leader.id] and sizes[leader.id] + size > max_size:
                     continue
-                if self._must_wait(batch):
+                if manager is not None and not manager.try_assign_sequence(batch):
                     continue
                 self._poll_first_locked(partition, batches)
-                self._assign_sequence(batch)
                 sizes[leader.id] += size
                 drained[leader.id].append(batch)
         # Outside the lock: this is where records are compressed.
@@ -294,31 +294,6 @@ class RecordAccumulator:
                 batch.close()
                 batch.drained(now_ms)
         return drained
-
-    def _must_wait(self, batch: ProducerBatch) -> bool:
-        """Whether sending it now would break the order of the producer's sequence."""
-        manager = self._transaction_manager
-        if manager is None:
-            return False
-        partition = batch.topic_partition
-        if not manager.is_send_to_partition_allowed(partition) or not manager.has_producer_id:
-            return True
-        if not batch.has_sequence:
-            if manager.has_in_flight_batches(partition) and manager.has_stale_producer_id_and_epoch(
-                partition
-            ):
-                # A new batch of the new epoch must not overtake those of the old.
-                return True
-            if manager.has_unresolved_sequence(partition):
-                return True
-        # A batch tried again goes alone: the one that failed first is sent first.
-        first = manager.first_in_flight_sequence(partition)
-        return first != NO_SEQUENCE and batch.has_sequence and batch.base_sequence != first
-
-    def _assign_sequence(self, batch: ProducerBatch) -> None:
-        manager = self._transaction_manager
-        if manager is not None and not batch.has_sequence:
-            manager.assign_sequence(batch)
 
     def _backoff_ms(self, batch: ProducerBatch, waited_ms: int) -> int:
         """How long a batch that failed has still to wait."""

@@ -295,23 +295,32 @@ class TransactionManager:
     def can_bump_epoch(self) -> bool:
         return not self.is_transactional or self._coordinator_supports_bumping_epoch
 
-    def is_send_to_partition_allowed(self, partition: TopicPartition) -> bool:
-        with self.lock:
-            if self.has_fatal_error:
-                return False
-            return not self.is_transactional or partition in self._partitions_in_transaction
-
     def sequence_number(self, partition: TopicPartition) -> int:
         with self.lock:
             return self._partition_map.get_or_create(partition).next_sequence
 
-    def assign_sequence(self, batch: ProducerBatch) -> None:
-        """Number a batch that is about to be sent for the first time."""
+    def try_assign_sequence(self, batch: ProducerBatch) -> bool:
+        """Number a batch that is about to be sent, unless that would break the order.
+
+        False when the batch must wait: for the producer id, for its partition to be part of the
+        transaction, or for batches before it.
+        """
         partition = batch.topic_partition
         with self.lock:
-            entry = self._partition_map.get_or_create(partition)
             identity = self._producer_id_and_epoch
-            if entry.producer_id_and_epoch != identity and not entry.in_flight:
+            if self.has_fatal_error or not identity.is_valid:
+                return False
+            if self.is_transactional and partition not in self._partitions_in_transaction:
+                return False
+            entry = self._partition_map.get_or_create(partition)
+            if batch.has_sequence:
+                # A batch tried again goes alone: the one that failed first is sent first.
+                return entry.first_in_flight_sequence in (NO_SEQUENCE, batch.base_sequence)
+            if partition in self._unresolved_sequences:
+                return False
+            if entry.producer_id_and_epoch != identity:
+                if entry.in_flight:
+                    return False  # what is new must not overtake what has the old epoch
                 entry.start_sequences_at_beginning(identity)
             batch.set_producer_state(
                 identity.producer_id,
@@ -321,6 +330,7 @@ class TransactionManager:
             )
             entry.next_sequence = increment_sequence(entry.next_sequence, batch.record_count)
             entry.in_flight.add(batch)
+            return True
 
     def add_in_flight_batch(self, batch: ProducerBatch) -> None:
         if not batch.has_sequence:
@@ -336,16 +346,6 @@ class TransactionManager:
     def has_in_flight_batches(self, partition: TopicPartition) -> bool:
         with self.lock:
             return self._partition_map.has_in_flight_batches(partition)
-
-    def first_in_flight_sequence(self, partition: TopicPartition) -> int:
-        with self.lock:
-            entry = self._partition_map.get(partition)
-            return NO_SEQUENCE if entry is None else entry.first_in_flight_sequence
-
-    def has_stale_producer_id_and_epoch(self, partition: TopicPartition) -> bool:
-        with self.lock:
-            entry = self._partition_map.get_or_create(partition)
-            return entry.producer_id_and_epoch != self._producer_id_and_epoch
 
     def has_unresolved_sequence(self, partition: TopicPartition) -> bool:
         with self.lock:
