@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, overload
 
@@ -65,7 +65,7 @@ class KafkaConsumer:
             is_auto_commit_explicit="enable_auto_commit" in explicit,
         )
         self.config = config
-        self._iterator: Iterator[ConsumerRecord] | None = None
+        self._iterator: Generator[ConsumerRecord, None, None] | None = None
         self._has_all_positions = False
         if topics:
             try:
@@ -192,19 +192,24 @@ class KafkaConsumer:
                     return {}
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        return self
+        """One record at a time, forever, or until consumer.timeout.ms passes without one.
+
+        A commit in between covers just the records handed out.
+        """
+        if self._iterator is None:
+            self._iterator = self._records()
+        return self._iterator
 
     def __next__(self) -> ConsumerRecord:
-        """One record at a time, forever, or until consumer.timeout.ms passes without one."""
-        if self._iterator is None:
-            self._iterator = RecordIterator(
-                self.poll, self._parts.subscriptions, self._time, self.config.consumer_timeout_ms
-            )
+        return next(iter(self))
+
+    def _records(self) -> Generator[ConsumerRecord, None, None]:
+        timeout_ms = self.config.consumer_timeout_ms
+        records = RecordIterator(self.poll, self._parts.subscriptions, self._time, timeout_ms)
         try:
-            return next(self._iterator)
-        except StopIteration:
+            yield from records.records()
+        finally:
             self._iterator = None
-            raise
 
     def _update_assignment_metadata_if_needed(self, deadline: Deadline) -> bool:
         coordinator = self._parts.coordinator
@@ -511,6 +516,8 @@ class KafkaConsumer:
             if self._guard.is_closed:
                 return
             self._guard.is_closed = True
+            if self._iterator is not None:
+                self._iterator.close()
             limit_ms = DEFAULT_CLOSE_TIMEOUT_MS if timeout_ms is None else timeout_ms
             self._parts.close(Deadline(self._time, limit_ms), autocommit=autocommit)
         finally:

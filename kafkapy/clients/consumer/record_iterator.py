@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from kafkapy.clients.consumer.consumer_record import ConsumerRecord
 from kafkapy.clients.consumer.subscription_state import SubscriptionState
@@ -30,15 +30,8 @@ class RecordIterator:
         self._subscriptions = subscriptions
         self._time = time
         self._timeout_ms = timeout_ms
-        self._records = self._generate()
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
-        return self
-
-    def __next__(self) -> ConsumerRecord:
-        return next(self._records)
-
-    def _generate(self) -> Iterator[ConsumerRecord]:
+    def records(self) -> Generator[ConsumerRecord, None, None]:
         last_ms = self._time.hi_res_clock_ms()
         while True:
             wait_ms = _POLL_MS

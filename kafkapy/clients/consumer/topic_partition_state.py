@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from kafkapy.clients.client_errors import IllegalStateError
 from kafkapy.clients.consumer.offset_reset_strategy import OffsetResetStrategy
@@ -32,8 +32,7 @@ class FetchState(Enum):
         return self in (FetchState.FETCHING, FetchState.AWAIT_VALIDATION)
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPosition:
+class FetchPosition(NamedTuple):
     """The next offset to fetch, the epoch of the last record before it, and the leader to ask.
 
     Ports: org.apache.kafka.clients.consumer.internals.SubscriptionState.FetchPosition
