@@ -132,7 +132,29 @@ def run_aiokafka(bootstrap: str, topic: str, group: str, assignor: str) -> None:
     asyncio.run(consume())
 
 
+def run_kafkapy(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+    from kafkapy.clients.consumer import KafkaConsumer
+
+    report = Reporter()
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        auto_offset_reset="earliest",
+        partition_assignment_strategy=[assignor],
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+    )
+    while not report.stopped.is_set():
+        for records in consumer.poll(100).values():
+            for record in records:
+                report.record(record.partition, record.offset)
+        report.assigned(p.partition for p in consumer.assignment())
+    consumer.close()
+
+
 CLIENTS = {
+    "kafkapy": run_kafkapy,
     "kafka-python": run_kafka_python,
     "confluent-kafka": run_confluent,
     "aiokafka": run_aiokafka,

@@ -18,6 +18,8 @@ PER_PARTITION = 10
 ROUND = PARTITIONS * PER_PARTITION
 
 ASSIGNORS = [
+    ("kafkapy", "range"),
+    ("kafkapy", "cooperative-sticky"),
     ("kafka-python", "range"),
     ("kafka-python", "roundrobin"),
     ("kafka-python", "sticky"),
