@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import logging
 import os
@@ -15,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkapy.tools.command_line import fail, name_and_version, run_command
+from kafkapy.tools.command_line import CommandParser, fail, name_and_version, run_command
 from kafkapy.tools.pid_file import PidFile
 from kafkapy.tools.server_arguments import add_server_arguments, server_properties
 from kafkapy.tools.stop_request import StopRequest
@@ -33,13 +32,13 @@ _READY = b"\0"
 log = logging.getLogger(__name__)
 
 
-def main() -> int:
-    return run_command(start)
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_command(run, arguments)
 
 
-def start(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     begun = time.monotonic()
-    parsed = _parser().parse_args(arguments)
+    parsed = parser().parse_args(arguments)
     _configure_logging(parsed.log_level)
     properties = server_properties(parsed)
 
@@ -52,22 +51,19 @@ def start(arguments: Sequence[str]) -> int:
     return _run(config, begun, lambda: None)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kafka-server-start", description="Start a Kafka broker.", allow_abbrev=False
-    )
-    parser.add_argument(
+def parser() -> CommandParser:
+    command = CommandParser("kafka-server-start", "Start a Kafka broker.")
+    command.add_argument(
         "-daemon", action="store_true", help="return once the broker is ready, and leave it running"
     )
-    add_server_arguments(parser, required=True)
-    parser.add_argument(
+    add_server_arguments(command, required=True)
+    command.add_argument(
         "--log-level",
         default=os.environ.get("KAFKAPY_LOG_LEVEL", "WARNING"),
         choices=["DEBUG", "INFO", "WARNING", "ERROR"],
         help="what to log on standard error (default: $KAFKAPY_LOG_LEVEL, else WARNING)",
     )
-    parser.add_argument("--version", action="version", version=name_and_version())
-    return parser
+    return command
 
 
 def _configure_logging(level: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kafkapy.common.config_def import parse
 from kafkapy.storage.log_config import LogManagerConfig
-from kafkapy.tools.command_line import fail, run_command
+from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.pid_file import PidFile
 from kafkapy.tools.server_arguments import add_server_arguments, server_properties
 
@@ -21,21 +21,23 @@ _START_MODULE = "kafkapy.tools.kafka_server_start"
 _POLL_S = 0.02
 
 
-def main() -> int:
-    return run_command(stop)
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_command(run, arguments)
 
 
-def stop(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="kafka-server-stop",
-        description="Stop the broker of a property file, or all brokers of this user.",
-        allow_abbrev=False,
+def parser() -> CommandParser:
+    command = CommandParser(
+        "kafka-server-stop", "Stop the broker of a property file, or all brokers of this user."
     )
-    add_server_arguments(parser, required=False)
-    parser.add_argument(
+    add_server_arguments(command, required=False)
+    command.add_argument(
         "--timeout", metavar="seconds", type=float, default=60, help="how long to wait (default 60)"
     )
-    parsed = parser.parse_args(arguments)
+    return command
+
+
+def run(arguments: Sequence[str]) -> int:
+    parsed = parser().parse_args(arguments)
     pids = _pids_of(parsed) if parsed.properties else _all_pids()
     if not pids:
         fail("No kafka server to stop")
@@ -78,7 +80,9 @@ def _is_broker(words: list[str]) -> bool:
     """`python -m MODULE …`, or `python …/kafka-server-start …` where pip installed it."""
     if not words or "python" not in os.path.basename(words[0]):
         return False
-    return _START_MODULE in words or os.path.basename(words[1]) == "kafka-server-start"
+    return _START_MODULE in words or any(
+        os.path.basename(script) == "kafka-server-start" for script in words[1:2]
+    )
 
 
 def _is_running(pid: int) -> bool:

@@ -56,13 +56,16 @@ def _skip(tool: str) -> None:
     pytest.skip(f"{tool}: not fetched, run bin/fetch-test-tools")
 
 
-def java_command(main_class: str, *arguments: str, heap: str = "256m") -> list[str]:
+def java_command(
+    main_class: str, *arguments: str, heap: str = "256m", options: Sequence[str] = ()
+) -> list[str]:
     """A JVM on Kafka's jars and on the classes of tests/compat/java."""
     jars = require_jars()
     return [
         "java",
         # Start-up and a small footprint count here, peak speed does not.
         *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", f"-Xmx{heap}"),
+        *options,
         f"-Dlog4j.configuration=file:{_JAVA_SOURCES / 'log4j.properties'}",
         *("-cp", f"{_compiled_classes(jars)}:{jars}/*", main_class),
         *arguments,

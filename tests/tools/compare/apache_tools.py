@@ -1,0 +1,69 @@
+"""Apache Kafka's own commands, all run in one JVM."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.compat.tools import java_command
+from tests.tools.compare.outcome import Outcome
+
+# Where the command of a name is in Kafka 3.9's jars.
+MAIN_CLASSES = {
+    "kafka-acls": "kafka.admin.AclCommand",
+    "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "kafka.tools.ConsoleProducer",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-dump-log": "kafka.tools.DumpLogSegments",
+    "kafka-e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+}
+
+
+class ApacheTools:
+    """Runs them one at a time, through the ToolRunner of tests/compat/java."""
+
+    def __init__(self, work_dir: Path) -> None:
+        self._errors = (work_dir / "tool-runner.txt").open("wb")
+        self._process = subprocess.Popen(
+            # It keeps tools from ending the JVM, by a security manager.
+            java_command("ToolRunner", options=["-Djava.security.manager=allow"]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+        )
+
+    def run(self, command: str, *arguments: str, stdin: str = "") -> Outcome:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        request = {"main": MAIN_CLASSES[command], "args": arguments, "stdin": stdin}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, f"{command} {arguments}: the JVM ended with {self._process.wait()}"
+        return Outcome(**json.loads(answer))
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        finally:
+            self._process.stdout.close()
+            self._errors.close()

@@ -1,0 +1,95 @@
+"""What all commands promise: a launcher, an installed script, help, one-line errors, completion."""
+
+import configparser
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kafkapy import __version__
+from kafkapy.tools.kafka_completion import command_parsers
+from tests.helpers.server_process import ROOT
+from tests.tools.compare.outcome import run_ours
+
+_COMMANDS = [name for name, _ in command_parsers()]
+
+
+def _run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(ROOT / "bin" / command), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHON": sys.executable},
+    )
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_launcher_shows_the_help_of_its_command(command: str) -> None:
+    shown = _run(command, "--help")
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith(f"usage: {command} ")
+
+
+def test_launchers_are_the_same_file() -> None:
+    assert len({(ROOT / "bin" / command).read_text() for command in _COMMANDS}) == 1
+
+
+def test_every_command_is_installed_as_a_script() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    scripts = setup["options.entry_points"]["console_scripts"].split("\n")
+
+    assert sorted(filter(None, scripts)) == [
+        f"{name} = kafkapy.tools.{name.replace('-', '_')}:main" for name in sorted(_COMMANDS)
+    ]
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_every_option_is_described(command: str) -> None:
+    parser = dict(command_parsers())[command]
+
+    undescribed = [action.dest for action in parser._actions if not action.help]
+
+    assert undescribed == []
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_an_unknown_option_is_one_line_and_exit_code_1(command: str) -> None:
+    outcome = run_ours(command, "--no-such-option")
+
+    assert (outcome.code, outcome.stdout) == (1, "")
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_version_is_shown(command: str) -> None:
+    assert run_ours(command, "--version").lines == [f"kafkapy {__version__}"]
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_bash_completes_the_options_of_each_command(command: str) -> None:
+    script = run_ours("kafka-completion", "bash").stdout
+    ask = f"COMP_WORDS=({command} --hel); COMP_CWORD=1; _{command.replace('-', '_')}"
+
+    done = subprocess.run(
+        ["bash", "-c", f'{script}\n{ask}; echo "${{COMPREPLY[@]}}"; complete -p {command}'],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[0] == "--help"
+    assert done.stdout.splitlines()[1].endswith(f" {command}")
+
+
+def test_fish_completion_describes_options() -> None:
+    lines = run_ours("kafka-completion", "fish").lines
+
+    assert "complete -c kafka-completion -l help -o h -d 'show this help message and exit'" in [
+        line.replace("-o h -l help", "-l help -o h") for line in lines
+    ]
+    assert "complete -c kafka-completion -f -a 'zsh'" in lines
