@@ -1,6 +1,9 @@
 """What a producer writes is what a consumer reads, with every setting that changes how."""
 
+import itertools
+import random
 import threading
+import uuid
 from collections import Counter
 
 import pytest
@@ -98,7 +101,7 @@ def test_records_without_a_key_are_spread_in_batches(broker: Broker, make_topic)
         futures = [producer.send(topic, b"x" * 100) for _ in range(600)]
         partitions = [future.get(10).partition for future in futures]
 
-    changes = sum(a != b for a, b in zip(partitions, partitions[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(partitions))
     assert set(partitions) == {0, 1, 2}
     assert 30 < changes < 300
 
@@ -119,7 +122,7 @@ def test_callbacks_come_in_order_with_the_outcome(broker: Broker, make_topic) ->
     seen: list[object] = []
 
     with producer_of(broker) as producer:
-        for i in range(20):
+        for _ in range(20):
             producer.send(topic, b"v", callback=lambda metadata, error: seen.append(metadata))
         producer.flush()
         done = threading.Event()
@@ -184,7 +187,7 @@ def test_log_append_time_is_the_brokers(broker: Broker, make_topic) -> None:
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_batch_too_large_for_the_broker_is_split(broker: Broker, make_topic, codec: str) -> None:
     topic = make_topic(config={"max.message.bytes": "3000"})
-    values = [(b"%d " % i) * 100 for i in range(100)]
+    values = [random.Random(i).randbytes(300) for i in range(100)]
 
     with producer_of(
         broker, batch_size=200_000, linger_ms=60_000, compression_type=codec
@@ -212,9 +215,9 @@ def test_record_too_large_for_the_topic_fails_alone(broker: Broker, make_topic) 
     assert values_of(broker, topic) == [b"small"]
 
 
-def test_topic_is_created_on_first_use(broker: Broker, topic_name: str) -> None:
+def test_topic_is_created_on_first_use(broker: Broker) -> None:
     with producer_of(broker) as producer:
-        assert producer.send(topic_name, b"v").get(20).offset == 0
+        assert producer.send(f"first-use-{uuid.uuid4().hex}", b"v").get(20).offset == 0
 
 
 def test_partitions_of_a_topic_are_known(broker: Broker, make_topic) -> None:

@@ -198,6 +198,9 @@ class KafkaProducer:
         # Every record comes through here: what most do not need is looked at, not called.
         if self._closed:
             raise IllegalStateError("The producer is closed")
+        manager = self._transaction_manager
+        if manager is not None and (self._is_transactional or manager.has_fatal_error):
+            manager.ensure_may_send()
         cluster = self._metadata.fetch()
         block_ms = self._max_block_ms
         count = len(cluster.partitions_for_topic(topic))
@@ -253,7 +256,7 @@ class KafkaProducer:
         if begun:
             # Often enough to keep the topic known: batches end long before topics are forgotten.
             self._metadata.add(partition.topic, self._time.hi_res_clock_ms())
-        if self._transaction_manager is not None:
+        if self._transaction_manager is not None and self._is_transactional:
             self._transaction_manager.maybe_add_partition(partition)
 
     def _failed(

@@ -584,6 +584,8 @@ class Sender:
         manager = self._transaction_manager
         if manager is not None and not manager.is_completing:
             logger.info("Aborting the transaction that was open when the producer was closed")
+            # An empty transaction ends without a request: the network is not to be waited on then.
+            self.wakeup()
             try:
                 manager.begin_abort()
             except KafkaError:

@@ -168,8 +168,8 @@ class TransactionManager:
             self.enqueue(handler)
             return handler.result
 
-    def maybe_add_partition(self, partition: TopicPartition) -> None:
-        """A record was appended to the partition: it belongs to the transaction."""
+    def ensure_may_send(self) -> None:
+        """Raise unless a record may be appended now. Before it is: it could not be taken back."""
         with self.lock:
             self.maybe_fail_with_error()
             self._raise_if_pending_locked("send")
@@ -181,8 +181,14 @@ class TransactionManager:
                 raise IllegalStateError(
                     f"Records can only be sent within a transaction, not while {self._state.name}"
                 )
+
+    def maybe_add_partition(self, partition: TopicPartition) -> None:
+        """A record was appended to the partition: it belongs to the transaction."""
+        with self.lock:
+            self.ensure_may_send()
             if (
-                partition not in self._partitions_in_transaction
+                self.is_transactional
+                and partition not in self._partitions_in_transaction
                 and partition not in self._pending_partitions
             ):
                 self._partition_map.get_or_create(partition)
