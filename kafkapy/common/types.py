@@ -1,6 +1,7 @@
 """Names for the things every package talks about."""
 
 import base64
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID, uuid4
@@ -25,6 +26,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def partitions_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """As requests want them; topics and partitions keep their order."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append(partition)
+    return by_topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from kafkapy.common.config_def import ConfigKey, ConfigType, config_keys
+from kafkapy.common.config_resource import AlterOperation, ConfigSource
 from kafkapy.common.errors import (
     InvalidConfigurationError,
     InvalidRequestError,
@@ -15,7 +16,7 @@ from kafkapy.common.errors import (
 )
 from kafkapy.common.topic import validate_topic_name
 from kafkapy.metadata.metadata_cache import MetadataCache
-from kafkapy.server.dynamic_broker_config import ConfigSource, ConfigValue, DynamicBrokerConfig
+from kafkapy.server.dynamic_broker_config import ConfigValue, DynamicBrokerConfig
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.storage.log_config import LogConfig, validate_topic_config
 from kafkapy.zk.admin_zk_client import AdminZkClient
@@ -28,15 +29,6 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
-
-
-class AlterOperation(IntEnum):
-    """Ports: org.apache.kafka.clients.admin.AlterConfigOp.OpType"""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 from kafkapy.common.config_def import config_keys
+from kafkapy.common.config_resource import ConfigSource
 from kafkapy.common.errors import InvalidConfigurationError, InvalidRequestError
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.storage.log_config import LogConfig
@@ -21,20 +21,6 @@ _STATIC_TOPIC_DEFAULTS = {"log.message.format.version"}
 Reconfigurable = Callable[[KafkaConfig], None]
 # Given the settings in force and those wanted; raises InvalidConfigurationError.
 ValidateChange = Callable[[KafkaConfig, KafkaConfig], None]
-
-
-class ConfigSource(IntEnum):
-    """Where a value comes from; the codes are those of DescribeConfigs.
-
-    Ports: org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource
-    """
-
-    UNKNOWN = 0
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
+from kafkapy.common.config_resource import AlterOperation, ConfigSource
 from kafkapy.common.errors import Errors, InvalidRequestError, KafkaError
 from kafkapy.common.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from kafkapy.common.protocol.messages.describe_configs import (
@@ -19,11 +20,9 @@ from kafkapy.common.protocol.messages.incremental_alter_configs import (
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.server.config_admin_manager import (
     Alteration,
-    AlterOperation,
     ConfigAdminManager,
     ConfigEntry,
 )
-from kafkapy.server.dynamic_broker_config import ConfigSource
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.config_resource import AlterOperation, ConfigSource
 from kafkapy.common.errors import (
     InvalidConfigurationError,
     InvalidRequestError,
@@ -13,12 +14,11 @@ from kafkapy.common.protocol.messages.update_metadata import UpdateMetadataReque
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.server.config_admin_manager import (
     Alteration,
-    AlterOperation,
     ConfigAdminManager,
     ConfigEntry,
     ResourceType,
 )
-from kafkapy.server.dynamic_broker_config import ConfigSource, DynamicBrokerConfig
+from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.zk.admin_zk_client import AdminZkClient
 from kafkapy.zk.embedded_store import EMBEDDED_STORE_FILE, EmbeddedStore

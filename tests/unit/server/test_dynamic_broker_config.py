@@ -1,7 +1,8 @@
 import pytest
 
+from kafkapy.common.config_resource import ConfigSource
 from kafkapy.common.errors import InvalidConfigurationError, InvalidRequestError
-from kafkapy.server.dynamic_broker_config import ConfigSource, DynamicBrokerConfig
+from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.kafka_config import KafkaConfig
 
 _THREADS = "num.io.threads"
