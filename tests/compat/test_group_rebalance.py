@@ -18,7 +18,6 @@ PER_PARTITION = 10
 ROUND = PARTITIONS * PER_PARTITION
 
 ASSIGNORS = [
-    ("kafkapy", "range"),
     ("kafkapy", "cooperative-sticky"),
     ("kafka-python", "range"),
     ("kafka-python", "roundrobin"),
