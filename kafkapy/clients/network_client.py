@@ -206,6 +206,7 @@ class NetworkClient:
         self._close_channel(node_id)
         self._end_requests(node_id, now_ms, self._ended_responses)
         self._states.disconnected(node_id, now_ms)
+        self._forget_versions(node_id)
 
     def close_node(self, node_id: int) -> None:
         """Close the connection and forget the node; nobody hears of its requests any more."""
@@ -215,6 +216,7 @@ class NetworkClient:
             if request.is_internal and request.header.api_key == ApiKeys.METADATA:
                 self._metadata_updater.handle_failed_request(now_ms, None)
         self._states.remove(node_id)
+        self._forget_versions(node_id)
 
     # Requests
 
@@ -503,8 +505,7 @@ class NetworkClient:
         timed_out: bool = False,
     ) -> None:
         self._states.disconnected(node_id, now_ms)
-        self._api_versions.pop(node_id, None)
-        self._needs_api_versions.pop(node_id, None)
+        self._forget_versions(node_id)
         self._end_requests(node_id, now_ms, responses, timed_out=timed_out)
         self._metadata_updater.handle_server_disconnect(
             now_ms, node_id, self._states.authentication_error(node_id)
@@ -531,6 +532,10 @@ class NetworkClient:
         if request.header.api_key == ApiKeys.METADATA:
             self._metadata_updater.handle_failed_request(now_ms, None)
         return []
+
+    def _forget_versions(self, node_id: int) -> None:
+        self._api_versions.pop(node_id, None)
+        self._needs_api_versions.pop(node_id, None)
 
     def _close_channel(self, node_id: int) -> None:
         channel = self._selector.channels.get(str(node_id))
