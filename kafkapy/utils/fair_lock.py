@@ -32,7 +32,15 @@ class FairLock:
             turn = threading.Lock()
             turn.acquire()
             self._waiters.append(turn)
-        turn.acquire()  # released by the holder, who leaves the lock held for us
+        try:
+            turn.acquire()  # released by the holder, who leaves the lock held for us
+        except BaseException:  # Ctrl-C: nobody is to wait for one who has gone
+            with self._mutex:
+                if turn in self._waiters:
+                    self._waiters.remove(turn)
+                else:
+                    self._hand_on_locked()
+            raise
 
     def __exit__(
         self,
@@ -41,7 +49,10 @@ class FairLock:
         traceback: TracebackType | None,
     ) -> None:
         with self._mutex:
-            if self._waiters:
-                self._waiters.popleft().release()
-            else:
-                self._held = False
+            self._hand_on_locked()
+
+    def _hand_on_locked(self) -> None:
+        if self._waiters:
+            self._waiters.popleft().release()
+        else:
+            self._held = False

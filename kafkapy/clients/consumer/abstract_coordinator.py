@@ -181,10 +181,13 @@ class AbstractCoordinator(ABC):
             return self._rejoin_needed or self._join_future is not None
 
     def request_rejoin(self, reason: str) -> None:
+        logger.info("Group %s: joining again: %s", self.config.group_id, reason)
         with self.lock:
-            logger.info("Group %s: joining again: %s", self.config.group_id, reason)
-            self._rejoin_reason = reason[:_MAX_REASON_LENGTH]
-            self._rejoin_needed = True
+            self._need_rejoin_locked(reason)
+
+    def _need_rejoin_locked(self, reason: str) -> None:
+        self._rejoin_reason = reason[:_MAX_REASON_LENGTH]
+        self._rejoin_needed = True
 
     def request_rejoin_if_necessary(self, reason: str) -> None:
         with self.lock:
@@ -195,8 +198,8 @@ class AbstractCoordinator(ABC):
         """The group no longer knows this member, or not in this generation."""
         with self.lock:
             reason = f"{error.name} from the coordinator"
-            self._reset_state(Generation(-1, self._generation.member_id, None)
-                if keep_member_id else NO_GENERATION)  # fmt: skip
+            member_id = self._generation.member_id if keep_member_id else ""
+            self._reset_state(Generation(NO_GENERATION.generation_id, member_id, None))
             self.request_rejoin(reason)
 
     def _reset_state(self, generation: Generation) -> None:
@@ -241,10 +244,10 @@ class AbstractCoordinator(ABC):
                 continue
             self._forget_join()
             error = future.error
-            self.request_rejoin(f"the last attempt failed: {error}")
             if isinstance(error, MemberIdRequiredError):
                 continue
             self.metrics.rebalance_failed()
+            self.request_rejoin(f"the last attempt failed: {error}")
             if isinstance(
                 error, UnknownMemberIdError | RebalanceInProgressError | IllegalGenerationError
             ):
@@ -357,16 +360,17 @@ class AbstractCoordinator(ABC):
         sent: Generation,
         future: RequestFuture[bytes],
     ) -> None:
-        logger.info("Group %s: joining failed: %s", self.config.group_id, error.name)
-        if error is Errors.UNKNOWN_MEMBER_ID:
-            if self.is_generation_unchanged(sent):
-                self.reset_state_on_error(error, keep_member_id=False)
-        elif error in (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR):
-            self.mark_coordinator_unknown(error.name)
-        elif error is Errors.MEMBER_ID_REQUIRED:
+        if error is Errors.MEMBER_ID_REQUIRED:
             # A member gets its id first, so that one that never comes back leaves nothing behind.
             with self.lock:
-                self._generation = Generation(-1, message.member_id, None)
+                self._generation = Generation(NO_GENERATION.generation_id, message.member_id, None)
+                self._need_rejoin_locked("this member has been given its id")
+        else:
+            logger.info("Group %s: joining failed: %s", self.config.group_id, error.name)
+        if error is Errors.UNKNOWN_MEMBER_ID and self.is_generation_unchanged(sent):
+            self.reset_state_on_error(error, keep_member_id=False)
+        elif error in (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR):
+            self.mark_coordinator_unknown(error.name)
         future.fail(self._exception(error))
 
     def _send_sync_group(self, assignments: Mapping[str, bytes]) -> RequestFuture[bytes]:
@@ -535,7 +539,7 @@ class AbstractCoordinator(ABC):
                 ).add_listener(self._left, self._leaving_failed)
                 self.client.poll_no_wakeup()
             self._reset_state(NO_GENERATION)
-            self.request_rejoin("this member has left the group")
+            self._need_rejoin_locked("this member has left the group")
 
     def _leave_request(self, version: int, member_id: str, reason: str) -> Message:
         if version < _FIRST_VERSION_WITH_MEMBERS:

@@ -172,9 +172,12 @@ class ConsumerNetworkClient:
         with self._lock:
             self._try_send(self._time.hi_res_clock_ms())
 
-    def await_metadata_update(self, deadline: Deadline) -> bool:
-        """Poll until the metadata has been updated; False when the deadline came first."""
-        version = self._metadata.request_update(reset_equivalent_response_backoff=False)
+    def await_metadata_update(self, deadline: Deadline, *, reset_backoff: bool = False) -> bool:
+        """Poll until the metadata has been updated; False when the deadline came first.
+
+        Updates that bring nothing new come ever more slowly, unless that is reset.
+        """
+        version = self._metadata.request_update(reset_equivalent_response_backoff=reset_backoff)
         while True:
             self.poll(deadline)
             if self._metadata.update_version > version:

@@ -96,7 +96,8 @@ class CoordinatorFinder:
                 if not future.is_retriable:
                     raise future.error
                 logger.debug("Finding the coordinator failed: %s", future.error)
-                self._client.await_metadata_update(deadline)
+                # What is awaited here is the coordinator, which the metadata says nothing about.
+                self._client.await_metadata_update(deadline, reset_backoff=True)
             elif self.is_unknown():
                 # Found, and not to be reached: leave it some time.
                 backoff_ms = self._retry_backoff.backoff_ms(attempts)

@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
+# Less this far from a broker's id is no node's, neither a bootstrap server's.
+_CLOSING_NODE_ID = -1_000_000
 _LAST_VERSION_WITHOUT_TOPIC_IDS = 12
 _FIRST_VERSION_WITH_TOPIC_IDS = 13
 _NO_EPOCH = -1
@@ -111,13 +113,18 @@ class Fetcher:
         cluster = self._metadata.fetch()
         futures: list[RequestFuture[ClientResponse]] = []
         with self._lock:
-            for node_id, session in self._sessions.items():
-                data = session.close_request()
-                node = cluster.node_by_id(node_id)
-                if data is None or node is None or self._client.is_unavailable(node):
-                    continue
-                futures.append(self._client.send(node, self._request(data)))
-            self._sessions.clear()
+            sessions, self._sessions = self._sessions, {}
+            waiting = frozenset(self._nodes_with_pending_fetches)
+        for node_id, session in sessions.items():
+            data = session.close_request()
+            node = cluster.node_by_id(node_id)
+            if data is None or node is None or self._client.is_unavailable(node):
+                continue
+            if node_id in waiting:
+                # The broker answers in order, and keeps the fetch until there are records or its
+                # time is up: another connection is quicker.
+                node = Node(_CLOSING_NODE_ID - node_id, node.host, node.port)
+            futures.append(self._client.send(node, self._request(data)))
         while not all(future.is_done for future in futures) and not deadline.is_expired:
             self._client.poll(deadline, disable_wakeup=True)
 

@@ -61,7 +61,7 @@ class KafkaConsumer:
         self._parts = ConsumerParts.build(
             config,
             self._time,
-            client_id=config.client_id or f"consumer-{config.group_id}-{uuid.uuid4().hex[:8]}",
+            client_id=config.client_id or _client_id(config.group_id),
             is_auto_commit_explicit="enable_auto_commit" in explicit,
         )
         self.config = config
@@ -134,10 +134,13 @@ class KafkaConsumer:
         with self._guard:
             parts = self._parts
             parts.fetcher.clear_buffered_data_for_unassigned_partitions(frozenset())
-            if parts.coordinator is not None:
-                parts.coordinator.on_leave_prepare()
-                parts.coordinator.maybe_leave_group("the consumer unsubscribed from all topics")
-            parts.subscriptions.unsubscribe()
+            try:
+                if parts.coordinator is not None:
+                    parts.coordinator.on_leave_prepare()
+            finally:
+                if parts.coordinator is not None:
+                    parts.coordinator.maybe_leave_group("the consumer unsubscribed")
+                parts.subscriptions.unsubscribe()
 
     def subscription(self) -> set[str]:
         """The topics subscribed to, which a pattern's are too."""
@@ -548,6 +551,11 @@ class KafkaConsumer:
                 "Subscribing and committing need a group: set group.id, or assign partitions"
             )
         return coordinator
+
+
+def _client_id(group_id: str | None) -> str:
+    prefix = "consumer" if group_id is None else f"consumer-{group_id}"
+    return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
 def _partition(partition: Any) -> TopicPartition:
