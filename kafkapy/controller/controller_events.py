@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from kafkapy.common.election_type import ElectionType as ElectionType
 from kafkapy.common.errors import ControllerMovedError, Errors, NotControllerError
 from kafkapy.common.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -21,13 +22,6 @@ from kafkapy.common.protocol.messages.update_metadata import UpdateMetadataRespo
 from kafkapy.common.types import TopicPartition
 from kafkapy.controller.controller_state import ControllerState
 from kafkapy.metadata.replica_assignment import ReplicaAssignment
-
-
-class ElectionType(Enum):
-    """Ports: org.apache.kafka.common.ElectionType"""
-
-    PREFERRED = 0
-    UNCLEAN = 1
 
 
 class ElectionTrigger(Enum):

@@ -31,10 +31,7 @@ _EXPONENT_BASE = 2
 
 
 class AdminCalls:
-    """Runs handlers to their end over one set of connections. Thread-safe.
-
-    Ports: org.apache.kafka.clients.admin.KafkaAdminClient
-    """
+    """Runs handlers to their end over one set of connections. Thread-safe."""
 
     def __init__(
         self, config: AdminClientConfig, time: Time, client: KafkaClient, metadata: Metadata

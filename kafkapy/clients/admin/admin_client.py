@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
 from kafkapy.clients.admin.admin_calls import AdminCalls
 from kafkapy.clients.admin.admin_client_config import AdminClientConfig
+from kafkapy.clients.admin.apis.acls import (
+    CreateAclsHandler,
+    DeleteAclsHandler,
+    DescribeAclsHandler,
+)
+from kafkapy.clients.admin.apis.cluster import (
+    AlterReplicaLogDirsHandler,
+    ApiVersionsHandler,
+    DescribeClusterHandler,
+    DescribeFeaturesHandler,
+    DescribeLogDirsHandler,
+    DescribeReplicaLogDirsHandler,
+    UpdateFeaturesHandler,
+)
 from kafkapy.clients.admin.apis.configs import (
     AlterConfigsHandler,
     DescribeConfigsHandler,
     IncrementalAlterConfigsHandler,
+)
+from kafkapy.clients.admin.apis.delegation_tokens import (
+    CreateDelegationTokenHandler,
+    DescribeDelegationTokenHandler,
+    ExpireDelegationTokenHandler,
+    RenewDelegationTokenHandler,
 )
 from kafkapy.clients.admin.apis.group_offsets import (
     AlterConsumerGroupOffsetsHandler,
@@ -27,12 +47,45 @@ from kafkapy.clients.admin.apis.groups import (
     RemoveMembersHandler,
 )
 from kafkapy.clients.admin.apis.offsets import DeleteRecordsHandler, ListOffsetsHandler
+from kafkapy.clients.admin.apis.quotas import (
+    AlterClientQuotasHandler,
+    DescribeClientQuotasHandler,
+)
+from kafkapy.clients.admin.apis.replicas import (
+    AlterPartitionReassignmentsHandler,
+    ElectLeadersHandler,
+    ListPartitionReassignmentsHandler,
+)
+from kafkapy.clients.admin.apis.scram import (
+    AlterUserScramCredentialsHandler,
+    DescribeUserScramCredentialsHandler,
+)
 from kafkapy.clients.admin.apis.topics import (
     CreatePartitionsHandler,
     CreateTopicsHandler,
     DeleteTopicsHandler,
     DescribeTopicsHandler,
     ListTopicsHandler,
+)
+from kafkapy.clients.admin.apis.transactions import (
+    AbortTransactionHandler,
+    DescribeProducersHandler,
+    DescribeTransactionsHandler,
+    FenceProducersHandler,
+    ListTransactionsHandler,
+)
+from kafkapy.clients.admin.client_quota import (
+    ClientQuotaAlteration,
+    ClientQuotaEntity,
+    ClientQuotaFilter,
+)
+from kafkapy.clients.admin.cluster_description import (
+    ClusterDescription,
+    FeatureMetadata,
+    FeatureUpdate,
+    LogDirDescription,
+    ReplicaLogDirInfo,
+    TopicPartitionReplica,
 )
 from kafkapy.clients.admin.config_entry import AlterConfigOp, ConfigEntry, ConfigResource
 from kafkapy.clients.admin.consumer_group_description import (
@@ -42,16 +95,34 @@ from kafkapy.clients.admin.consumer_group_description import (
     GroupType,
     MemberToRemove,
 )
-from kafkapy.clients.admin.new_topic import NewPartitions, NewTopic
+from kafkapy.clients.admin.delegation_token import DelegationToken
+from kafkapy.clients.admin.new_topic import BROKER_DEFAULT, NewPartitions, NewTopic
 from kafkapy.clients.admin.offset_spec import IsolationLevel, ListOffsetsResultInfo
+from kafkapy.clients.admin.partition_reassignment import PartitionReassignment
 from kafkapy.clients.admin.results import Results
 from kafkapy.clients.admin.topic_description import (
     TopicDescription,
     TopicListing,
     TopicMetadataAndConfig,
 )
+from kafkapy.clients.admin.transaction_description import (
+    AbortTransactionSpec,
+    ProducerIdAndEpoch,
+    ProducerState,
+    TransactionDescription,
+    TransactionListing,
+    TransactionState,
+)
+from kafkapy.clients.admin.user_scram_credential import (
+    ScramCredentialInfo,
+    UserScramCredentialAlteration,
+)
+from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.client_config import parse_client_config
 from kafkapy.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from kafkapy.common.election_type import ElectionType
+from kafkapy.common.security.acl import AclBinding, AclBindingFilter
+from kafkapy.common.security.kafka_principal import KafkaPrincipal
 from kafkapy.common.types import TopicPartition
 from kafkapy.utils.time import SystemTime, Time
 
@@ -343,6 +414,283 @@ class AdminClient:
         return self._calls.run_parts(
             handler, group_id, members, timeout=deadline, raise_errors=raise_errors
         )
+
+    # Transactions
+
+    def describe_producers(
+        self,
+        partitions: Iterable[TopicPartition],
+        *,
+        broker_id: int | None = None,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[TopicPartition, tuple[ProducerState, ...]]:
+        """The active producers, as the leaders see them, or the replicas of one broker."""
+        handler = DescribeProducersHandler(broker_id)
+        return self._calls.run(handler, partitions, timeout_ms, raise_errors=raise_errors)
+
+    def describe_transactions(
+        self,
+        transactional_ids: Iterable[str],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[str, TransactionDescription]:
+        handler = DescribeTransactionsHandler()
+        return self._calls.run(handler, transactional_ids, timeout_ms, raise_errors=raise_errors)
+
+    def list_transactions(
+        self,
+        *,
+        states: Collection[TransactionState] = (),
+        producer_ids: Collection[int] = (),
+        min_duration_ms: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> list[TransactionListing]:
+        """Those of all brokers, by their ids; those that match, if anything is asked for."""
+        deadline = self._calls.deadline(timeout_ms)
+        handler = ListTransactionsHandler(
+            states=states, producer_ids=producer_ids, min_duration_ms=min_duration_ms
+        )
+        by_broker = self._calls.run(handler, self._calls.broker_ids(deadline), deadline)
+        listings = (listing for listed in by_broker.values() for listing in listed)
+        return sorted(listings, key=lambda listing: listing.transactional_id)
+
+    def abort_transaction(
+        self, spec: AbortTransactionSpec, *, timeout_ms: int | None = None
+    ) -> None:
+        """End a transaction that hangs in one partition, behind its coordinator's back."""
+        self._calls.run(AbortTransactionHandler(spec), [spec.topic_partition], timeout_ms)
+
+    def fence_producers(
+        self,
+        transactional_ids: Iterable[str],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[str, ProducerIdAndEpoch]:
+        """Shut out the present producers of the ids, aborting what they have open."""
+        handler = FenceProducersHandler()
+        return self._calls.run(handler, transactional_ids, timeout_ms, raise_errors=raise_errors)
+
+    # Replicas
+
+    def elect_leaders(
+        self,
+        election_type: ElectionType,
+        topic_partitions: Iterable[TopicPartition] | None = None,
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[TopicPartition, None]:
+        """Elect leaders of the partitions, by default of all.
+
+        One that needs no election is an ElectionNotNeededError if it was asked for, and left out
+        otherwise.
+        """
+        handler = ElectLeadersHandler(election_type, topic_partitions)
+        elected = self._calls.run_one(handler, timeout_ms)
+        if raise_errors:
+            elected.raise_first_error()
+        return elected
+
+    def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[TopicPartition, None]:
+        """Start to move partitions to these brokers; None calls a move off."""
+        handler = AlterPartitionReassignmentsHandler(reassignments)
+        return self._calls.run(handler, reassignments, timeout_ms, raise_errors=raise_errors)
+
+    def list_partition_reassignments(
+        self,
+        topic_partitions: Iterable[TopicPartition] | None = None,
+        *,
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """The moves under way, of these partitions or of all."""
+        return self._calls.run_one(ListPartitionReassignmentsHandler(topic_partitions), timeout_ms)
+
+    def describe_log_dirs(
+        self,
+        brokers: Iterable[int] | None = None,
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[int, dict[str, LogDirDescription]]:
+        """The log directories of the brokers, by default of all, by broker and path."""
+        deadline = self._calls.deadline(timeout_ms)
+        wanted = self._calls.broker_ids(deadline) if brokers is None else brokers
+        handler = DescribeLogDirsHandler()
+        return self._calls.run(handler, wanted, deadline, raise_errors=raise_errors)
+
+    def describe_replica_log_dirs(
+        self,
+        replicas: Iterable[TopicPartitionReplica],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[TopicPartitionReplica, ReplicaLogDirInfo]:
+        handler = DescribeReplicaLogDirsHandler()
+        return self._calls.run(handler, replicas, timeout_ms, raise_errors=raise_errors)
+
+    def alter_replica_log_dirs(
+        self,
+        replica_assignments: Mapping[TopicPartitionReplica, str],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[TopicPartitionReplica, None]:
+        """Move replicas to these log directories of their brokers."""
+        handler = AlterReplicaLogDirsHandler(replica_assignments)
+        return self._calls.run(handler, replica_assignments, timeout_ms, raise_errors=raise_errors)
+
+    # Brokers
+
+    def describe_cluster(
+        self, *, include_authorized_operations: bool = False, timeout_ms: int | None = None
+    ) -> ClusterDescription:
+        handler = DescribeClusterHandler(
+            include_authorized_operations=include_authorized_operations
+        )
+        return self._calls.run_one(handler, timeout_ms)
+
+    def api_versions(
+        self,
+        brokers: Iterable[int] | None = None,
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[int, NodeApiVersions]:
+        """What the brokers, by default all, support."""
+        deadline = self._calls.deadline(timeout_ms)
+        wanted = self._calls.broker_ids(deadline) if brokers is None else brokers
+        return self._calls.run(ApiVersionsHandler(), wanted, deadline, raise_errors=raise_errors)
+
+    def describe_features(self, *, timeout_ms: int | None = None) -> FeatureMetadata:
+        return self._calls.run_one(DescribeFeaturesHandler(), timeout_ms)
+
+    def update_features(
+        self,
+        feature_updates: Mapping[str, FeatureUpdate],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[str, None]:
+        handler = UpdateFeaturesHandler(feature_updates, validate_only=validate_only)
+        return self._calls.run(handler, feature_updates, timeout_ms, raise_errors=raise_errors)
+
+    # Access rules, quotas and credentials
+
+    def describe_acls(
+        self, acl_filter: AclBindingFilter, *, timeout_ms: int | None = None
+    ) -> list[AclBinding]:
+        return self._calls.run_one(DescribeAclsHandler(acl_filter), timeout_ms)
+
+    def create_acls(
+        self,
+        acls: Iterable[AclBinding],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[AclBinding, None]:
+        return self._calls.run(CreateAclsHandler(), acls, timeout_ms, raise_errors=raise_errors)
+
+    def delete_acls(
+        self,
+        acl_filters: Iterable[AclBindingFilter],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[AclBindingFilter, tuple[AclBinding, ...]]:
+        """Remove what matches; the values are what was removed."""
+        handler = DeleteAclsHandler()
+        return self._calls.run(handler, acl_filters, timeout_ms, raise_errors=raise_errors)
+
+    def describe_client_quotas(
+        self, quota_filter: ClientQuotaFilter, *, timeout_ms: int | None = None
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        return self._calls.run_one(DescribeClientQuotasHandler(quota_filter), timeout_ms)
+
+    def alter_client_quotas(
+        self,
+        alterations: Iterable[ClientQuotaAlteration],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[ClientQuotaEntity, None]:
+        by_entity = {alteration.entity: alteration.ops for alteration in alterations}
+        handler = AlterClientQuotasHandler(by_entity, validate_only=validate_only)
+        return self._calls.run(handler, by_entity, timeout_ms, raise_errors=raise_errors)
+
+    def describe_user_scram_credentials(
+        self,
+        users: Iterable[str] | None = None,
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[str, tuple[ScramCredentialInfo, ...]]:
+        """The mechanisms for which the users, by default all, have credentials."""
+        handler = DescribeUserScramCredentialsHandler(users)
+        described = self._calls.run_one(handler, timeout_ms)
+        if raise_errors:
+            described.raise_first_error()
+        return described
+
+    def alter_user_scram_credentials(
+        self,
+        alterations: Iterable[UserScramCredentialAlteration],
+        *,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[str, None]:
+        """Set and delete credentials; the results are by user."""
+        handler = AlterUserScramCredentialsHandler(alterations)
+        return self._calls.run(handler, handler.users, timeout_ms, raise_errors=raise_errors)
+
+    def create_delegation_token(
+        self,
+        *,
+        owner: KafkaPrincipal | None = None,
+        renewers: Iterable[KafkaPrincipal] = (),
+        max_lifetime_ms: int = BROKER_DEFAULT,
+        timeout_ms: int | None = None,
+    ) -> DelegationToken:
+        """For the owner, by default oneself; -1 is the broker's limit of its life."""
+        handler = CreateDelegationTokenHandler(
+            owner=owner, renewers=renewers, max_lifetime_ms=max_lifetime_ms
+        )
+        return self._calls.run_one(handler, timeout_ms)
+
+    def renew_delegation_token(
+        self,
+        hmac: bytes,
+        *,
+        renew_period_ms: int = BROKER_DEFAULT,
+        timeout_ms: int | None = None,
+    ) -> int:
+        """Let it live longer; when it expires now."""
+        return self._calls.run_one(RenewDelegationTokenHandler(hmac, renew_period_ms), timeout_ms)
+
+    def expire_delegation_token(
+        self, hmac: bytes, *, expiry_period_ms: int = -1, timeout_ms: int | None = None
+    ) -> int:
+        """Let it expire after so long, below 0 at once; when it expires now."""
+        return self._calls.run_one(ExpireDelegationTokenHandler(hmac, expiry_period_ms), timeout_ms)
+
+    def describe_delegation_token(
+        self,
+        owners: Iterable[KafkaPrincipal] | None = None,
+        *,
+        timeout_ms: int | None = None,
+    ) -> list[DelegationToken]:
+        """The tokens of the owners, by default all that one may see."""
+        return self._calls.run_one(DescribeDelegationTokenHandler(owners), timeout_ms)
 
     # The client itself
 
