@@ -91,11 +91,12 @@ def test_an_eager_rebalance_revokes_everything_first(
     topic = make_topic(partitions=2)
     listener = Recorder()
     settings = {"group_id": group, "partition_assignment_strategy": ["range"]}
-    first = make_consumer(**settings)
+    # Member ids begin with these, and decide who gets which range.
+    first = make_consumer(client_id="a", **settings)
     first.subscribe([topic], listener=listener)
     poll_until(lambda: shares(first) == [2], first)
 
-    second = make_consumer(topic, **settings)
+    second = make_consumer(topic, client_id="b", **settings)
     poll_until(lambda: shares(first, second) == [1, 1], first, second)
     first.close()
 
