@@ -386,7 +386,7 @@ class NetworkClient:
 
     def _handle_completed_receives(self, responses: list[ClientResponse], now_ms: int) -> None:
         completed = self._selector.completed_receives
-        while completed:
+        while completed or self._selector.read_ahead():
             channel, payload = completed.popleft()
             node_id = int(channel.id)
             request = self._in_flight.complete_next(node_id)
@@ -401,7 +401,7 @@ class NetworkClient:
                 responses.extend(self._end_request(request, now_ms))
                 self._drop_connection(node_id, responses, now_ms)
                 continue
-            # More may have come with it: the next poll looks.
+            # More may have come with it.
             self._selector.unmute(channel)
             self._maybe_throttle(message, request.header, node_id, now_ms)
             if not request.is_internal:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.benchmarks.broker_client import BenchmarkError, BrokerClient
 from tests.benchmarks.broker_process import BrokerProcess
+from tests.benchmarks.clients import CLIENTS, LIBRARIES, ClientBench, is_installed
 from tests.benchmarks.groups import measure_groups
 from tests.benchmarks.load_program import LoadProgram, Sample
 from tests.benchmarks.loads import LOADS, Load
@@ -30,7 +31,7 @@ from tests.benchmarks.variants import COMPILE, start_variants
 GROUPS = "groups"
 STARTUP = "startup"
 TESTING = "testing"
-NAMES = (*(load.name for load in LOADS), GROUPS, STARTUP, TESTING)
+NAMES = (*(load.name for load in LOADS), GROUPS, STARTUP, CLIENTS, TESTING)
 _ROUNDS = 3
 _WARM_UP_S = 1.0
 
@@ -121,7 +122,8 @@ def _run(parsed: argparse.Namespace, names: Sequence[str], work_dir: Path) -> li
     if program is None and loads:
         print(f"no C compiler (cc, gcc): {', '.join(load.name for load in loads)} left out")
         loads = []
-    print_heading(with_other=parsed.against is not None)
+    if loads or STARTUP in names:
+        print_heading(with_other=parsed.against is not None)
     figures: list[Figure] = []
 
     def report(found: Sequence[Figure]) -> None:
@@ -151,12 +153,31 @@ def _run(parsed: argparse.Namespace, names: Sequence[str], work_dir: Path) -> li
             report([Figure(measure, {Subject.OURS: [broker.resident_mb()]})])
     if STARTUP in names:
         report(measure_startup(work_dir, _ROUNDS))
+    if CLIENTS in names:
+        figures.extend(_measure_clients(parsed.seconds, work_dir))
     if TESTING in names:
         if importlib.util.find_spec("confluent_kafka") is None:
             print(f"no confluent-kafka (the test extra): {TESTING} left out")
         else:
             report(measure_testing(_ROUNDS))
     return figures
+
+
+def _measure_clients(seconds: float, work_dir: Path) -> Iterator[Figure]:
+    for library in LIBRARIES.values():
+        if not is_installed(library):
+            print(f"{library} is not installed (pip install kafkapy[test]) and left out")
+    print_heading(with_other=True, limit=LIBRARIES[Subject.LIMIT], other=LIBRARIES[Subject.THEIRS])
+    broker = BrokerProcess.start(work_dir / "clients-broker")
+    try:
+        bench = ClientBench(
+            f"127.0.0.1:{broker.port}", seconds, _ROUNDS, f"bench-clients-{os.getpid()}"
+        )
+        for figure in bench.figures():
+            print_figure(figure, with_other=True)
+            yield figure
+    finally:
+        broker.stop()
 
 
 def _machine() -> dict[str, str]:

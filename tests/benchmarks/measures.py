@@ -23,15 +23,16 @@ VARIANTS = (Subject.PINNED, Subject.COMPILED, Subject.COMPILED_PINNED)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bound on a value, or on the ratio of it to the limit's."""
+    """A bound on a value, or on the ratio of it to the limit's; `of` names that limit."""
 
     bound: float
     is_ratio: bool = False
     is_maximum: bool = False
+    of: str = "the limit"
 
     def __str__(self) -> str:
         sign = "<=" if self.is_maximum else ">="
-        return f"{sign} {self.bound:,g}{' of the limit' if self.is_ratio else ''}"
+        return f"{sign} {self.bound:,g}{f' of {self.of}' if self.is_ratio else ''}"
 
     def holds(self, value: float) -> bool:
         return value <= self.bound if self.is_maximum else value >= self.bound

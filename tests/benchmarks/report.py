@@ -6,9 +6,12 @@ _WHAT = 46
 _VALUE = 20
 
 
-def print_heading(*, with_other: bool) -> None:
-    other = f"{'the other':>{_VALUE}}  {'ratio':>7}" if with_other else ""
-    print(f"{'':{_WHAT}}{'kafkapy':>{_VALUE}}{'limit':>{_VALUE}}  {'ratio':>7}{other}  bar")
+def print_heading(
+    *, with_other: bool, limit: str = Subject.LIMIT.value, other: str = Subject.THEIRS.value
+) -> None:
+    ours = f"{Subject.OURS.value:>{_VALUE}}"
+    beside = f"{other:>{_VALUE}}  {'ratio':>7}" if with_other else ""
+    print(f"{'':{_WHAT}}{ours}{limit:>{_VALUE}}  {'ratio':>7}{beside}  bar")
 
 
 def print_figure(figure: Figure, *, with_other: bool) -> None:

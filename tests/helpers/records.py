@@ -5,7 +5,7 @@ from typing import Any
 
 from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.common.record.control_record import ControlRecordType, EndTransactionMarker
-from kafkapy.common.record.default_record import write_record
+from kafkapy.common.record.default_record import encode_record
 from kafkapy.common.record.default_record_batch import CRC_START, HEADER
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.record import SimpleRecord, TimestampType
@@ -158,16 +158,7 @@ def record_bytes(
     offset_delta: int = 0,
 ) -> bytes:
     """One v2 record as stored."""
-    out = bytearray()
-    write_record(
-        out,
-        timestamp_delta=timestamp_delta,
-        offset_delta=offset_delta,
-        key=key,
-        value=value,
-        headers=(),
-    )
-    return bytes(out)
+    return encode_record(timestamp_delta, offset_delta, key, value)
 
 
 def fix_crc_of(batch: bytearray) -> None:

@@ -9,6 +9,12 @@ from kafkapy.clients.client_errors import IllegalStateError
 from kafkapy.common.errors import RequestTimeoutError
 from kafkapy.utils.time import Time
 
+# Somebody who waits is woken for this part of the pool, not for each batch that is freed: the
+# thread that frees them has better to do than to take turns with the one that fills them.
+_WAKE_PART = 64
+# So that a pool nearly all of whose memory is stuck serves who waits for little all the same.
+_LOOK_AGAIN_MS = 5
+
 
 class BufferExhaustedError(RequestTimeoutError):
     """Records are handed in faster than they can be sent, for longer than `max.block.ms`.
@@ -29,6 +35,7 @@ class BufferPool:
         # constant after construction
         self.total_bytes = total_bytes
         self._time = time
+        self._wake_bytes = total_bytes // _WAKE_PART
         self._lock = threading.Lock()
         # guarded by self._lock
         self._available_bytes = total_bytes
@@ -61,7 +68,7 @@ class BufferPool:
     def deallocate(self, size_bytes: int) -> None:
         with self._lock:
             self._available_bytes += size_bytes
-            if self._waiters:
+            if self._waiters and self._available_bytes >= self._wake_bytes:
                 self._waiters[0].notify()
 
     def close(self) -> None:
@@ -85,7 +92,7 @@ class BufferPool:
                         f"No {size_bytes} bytes of the {self.total_bytes} of buffer.memory became"
                         f" free within {max_block_ms} ms"
                     )
-                turn.wait(remaining_ms / 1000)
+                turn.wait(min(remaining_ms, _LOOK_AGAIN_MS) / 1000)
                 if self._closed:
                     raise IllegalStateError("The producer was closed while waiting for memory")
             self._available_bytes -= size_bytes

@@ -15,7 +15,7 @@ from kafkapy.clients.producer.future_record_metadata import (
 from kafkapy.clients.producer.record_metadata import UNKNOWN_OFFSET
 from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.common.errors import KafkaError, RecordBatchTooLargeError
-from kafkapy.common.record.default_record import write_record
+from kafkapy.common.record.default_record import encode_record
 from kafkapy.common.record.default_record_batch import DefaultRecordBatch, encode_batch
 from kafkapy.common.record.record import NO_TIMESTAMP, Header
 from kafkapy.common.record.record_batch import (
@@ -54,7 +54,6 @@ class ProducerBatch:
     __slots__ = (
         "_attempts_when_leader_changed",
         "_base_timestamp",
-        "_body",
         "_compressed",
         "_encoded",
         "_end_lock",
@@ -64,6 +63,8 @@ class ProducerBatch:
         "_leader_epoch",
         "_max_timestamp",
         "_ratio",
+        "_records",
+        "_size",
         "_write_limit",
         "attempts",
         "base_sequence",
@@ -125,14 +126,16 @@ class ProducerBatch:
         self.producer_epoch = NO_PRODUCER_EPOCH
         self.base_sequence = NO_SEQUENCE
         self.is_transactional = False
-        self._body = bytearray()
+        # Joined when the batch is closed: a buffer that grows would be copied again and again.
+        self._records: list[bytes] = []
+        self._size = 0
         self._ratio = 1.0
         if compression.type is not CompressionType.NONE:
             self._ratio = estimator.estimation(topic_partition.topic) * _ESTIMATION_FACTOR
         self._base_timestamp = NO_TIMESTAMP
         self._max_timestamp = NO_TIMESTAMP
         self._futures: list[FutureRecordMetadata] = []
-        self._compressed: bytes | bytearray = b""
+        self._compressed = b""
         self._encoded: bytearray | None = None
         self._final_state: FinalState | None = None  # set under self._end_lock
 
@@ -145,21 +148,21 @@ class ProducerBatch:
     ) -> FutureRecordMetadata | None:
         """Append one record; None when it does not fit. The first always does."""
         index = self.record_count
-        body = self._body
-        size_before = len(body)
         if index == 0:
             self._base_timestamp = timestamp
-        write_record(body, timestamp - self._base_timestamp, index, key, value, headers)
-        size = len(body)
+        record = encode_record(timestamp - self._base_timestamp, index, key, value, headers)
+        record_size = len(record)
+        size = self._size + record_size
         estimated_size = size * self._ratio + RECORD_BATCH_OVERHEAD
         if estimated_size >= self._write_limit:
             if index > 0 and estimated_size > self._write_limit:
-                del body[size_before:]
                 return None
             self.is_filled = True
         if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
-        self.last_record_bytes = size - size_before
+        self._records.append(record)
+        self._size = size
+        self.last_record_bytes = record_size
         self.record_count = index + 1
         future = FutureRecordMetadata(
             self.result,
@@ -181,11 +184,11 @@ class ProducerBatch:
     def estimated_size_bytes(self) -> int:
         if self._encoded is not None:
             return len(self._encoded)
-        return RECORD_BATCH_OVERHEAD + int(len(self._body) * self._ratio)
+        return RECORD_BATCH_OVERHEAD + int(self._size * self._ratio)
 
     @property
     def compression_ratio(self) -> float:
-        return len(self._compressed) / len(self._body) if self._body else 1.0
+        return len(self._compressed) / self._size if self._compressed else 1.0
 
     @property
     def is_compressed(self) -> bool:
@@ -199,10 +202,11 @@ class ProducerBatch:
         """The batch as it is sent; the same at each call until the producer state changes."""
         self.is_closed = True
         if self._encoded is None:
-            if not self._compressed and self._body:
-                self._compressed = self._body
+            if self._records:
+                self._compressed = b"".join(self._records)
+                self._records.clear()
                 if self.is_compressed:
-                    self._compressed = self.compression.compress(self._body)
+                    self._compressed = self.compression.compress(self._compressed)
                     self._estimator.update(self.topic_partition.topic, self.compression_ratio)
             attributes = int(self.compression.type)
             if self.is_transactional:

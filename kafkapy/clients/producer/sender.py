@@ -162,7 +162,10 @@ class Sender:
             if self._maybe_send_and_poll_transactional_request(manager):
                 return
         now_ms = self._time.hi_res_clock_ms()
-        poll_timeout_ms = self._send_producer_data(now_ms)
+        poll_timeout_ms: int | None = None
+        # As many requests as may be in flight, before the network has its turn.
+        while poll_timeout_ms is None:
+            poll_timeout_ms = self._send_producer_data(now_ms)
         self._client.poll(poll_timeout_ms, now_ms)
 
     def _run_once_logged(self) -> None:
@@ -175,8 +178,11 @@ class Sender:
 
     # Batches
 
-    def _send_producer_data(self, now_ms: int) -> int:
-        """Send what is ready; how long the network may be waited on."""
+    def _send_producer_data(self, now_ms: int) -> int | None:
+        """Send what is ready, at most one batch of a partition; None when there may be more.
+
+        Else how long the network may be waited on.
+        """
         accumulator = self._accumulator
         snapshot = self._metadata.snapshot
         ready = accumulator.ready(snapshot, now_ms)
@@ -206,7 +212,7 @@ class Sender:
             accumulator.time_to_next_expiry_ms(now_ms),
         )
         if has_sent:
-            return 0  # there may be more
+            return None
         if nodes:
             # What is ready waits for those before it: an answer will wake us.
             return min(poll_timeout_ms, self._config.retry_backoff_ms)

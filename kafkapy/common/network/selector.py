@@ -201,6 +201,17 @@ class Selector:
         for channel in self._idle_expiry.expired(now_ns):
             self._disconnect(channel, IdleTimeoutError())
 
+    def read_ahead(self) -> bool:
+        """Whether frames that came along with earlier ones are now in `completed_receives`.
+
+        For a client, whose channels are not muted: it need not poll for each of several responses.
+        """
+        if not self._buffered:
+            return False
+        self._poll_number += 1
+        self._read_buffered()
+        return bool(self.completed_receives)
+
     def least_recently_used(self) -> KafkaChannel | None:
         """The channel that would be missed least."""
         return self._idle_expiry.least_recently_used()

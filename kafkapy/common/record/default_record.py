@@ -422,15 +422,14 @@ def write_with_timestamp(out: bytearray, record: RecordSlice, timestamp_delta: i
     out += record.data[record.rest : record.end]
 
 
-def write_record(
-    out: bytearray,
+def encode_record(
     timestamp_delta: int,
     offset_delta: int,
     key: BytesLike | None,
     value: BytesLike | None,
     headers: Sequence[Header] = (),
-) -> None:
-    """Appends one record. Positional and inlined: a producer calls it for every record."""
+) -> bytes:
+    """The bytes of one record. Positional and inlined: a producer calls it for every record."""
     timestamp = (
         _VARINTS[timestamp_delta]
         if 0 <= timestamp_delta < _SHORT_VARINTS
@@ -460,7 +459,7 @@ def write_record(
         + len(value)
         + len(encoded_headers)
     )
-    out += b"".join(
+    return b"".join(
         (
             _VARINTS[size] if size < _SHORT_VARINTS else _varint(size),
             b"\0",
@@ -478,7 +477,7 @@ def write_record(
 def record_size_upper_bound(
     key: BytesLike | None, value: BytesLike | None, headers: Sequence[Header] = ()
 ) -> int:
-    """At least what write_record appends, whatever the deltas are."""
+    """At least the size of the record's bytes, whatever the deltas are."""
     size = MAX_RECORD_OVERHEAD + _size_of_bytes(key) + _size_of_bytes(value)
     return size + (len(_encode_headers(headers)) if headers else 1)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from kafkapy.common.compression import NO_COMPRESSION, Compression, CompressionType
 from kafkapy.common.errors import InvalidTimestampError
 from kafkapy.common.record.control_record import ControlRecordType, EndTransactionMarker
-from kafkapy.common.record.default_record import write_record
+from kafkapy.common.record.default_record import encode_record
 from kafkapy.common.record.default_record_batch import encode_batch
 from kafkapy.common.record.legacy_record import write_legacy_record
 from kafkapy.common.record.record import NO_TIMESTAMP, Record, SimpleRecord, TimestampType
@@ -122,8 +122,7 @@ class MemoryRecordsBuilder:
         if self._base_timestamp is None:
             self._base_timestamp = timestamp
         if self.magic >= MAGIC_VALUE_V2:
-            write_record(
-                self._body,
+            self._body += encode_record(
                 timestamp - self._base_timestamp,
                 offset - self.base_offset,
                 record.key,
