@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.clients.cluster_connection_states import FOREVER_MS
 from kafkapy.clients.metadata import Metadata, MetadataRequestAndVersion
-from kafkapy.common.errors import Errors, KafkaError
+from kafkapy.common.errors import Errors, KafkaError, RetriableError
 from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.messages.metadata import MetadataResponse
 from kafkapy.metadata.broker import Node
@@ -103,14 +103,7 @@ class DefaultMetadataUpdater:
         wanted, self._in_progress = self._in_progress, None
         if wanted is None:
             return
-        errors = {
-            topic.name: Errors.for_code(topic.error_code).name
-            for topic in response.topics
-            if topic.error_code != Errors.NONE.code
-        }
-        if errors:
-            logger.warning("Errors in the metadata of correlation id %d: %s",
-                header.correlation_id, errors)  # fmt: skip
+        self._log_errors(header, response)
         # A broker that is starting may know of none, itself included: keep what there is.
         if not response.brokers:
             logger.debug("Ignoring metadata without brokers")
@@ -126,3 +119,24 @@ class DefaultMetadataUpdater:
 
     def close(self) -> None:
         self._metadata.close()
+
+    @staticmethod
+    def _log_errors(header: RequestHeader, response: MetadataResponse) -> None:
+        errors = {
+            topic.name: error
+            for topic in response.topics
+            if (error := Errors.for_code(topic.error_code)) is not Errors.NONE
+        }
+        if not errors:
+            return
+        # A topic that is just being created has no leader yet: that passes by itself.
+        passing = all(
+            error.exception_class is not None and issubclass(error.exception_class, RetriableError)
+            for error in errors.values()
+        )
+        logger.log(
+            logging.INFO if passing else logging.WARNING,
+            "Errors in the metadata of correlation id %d: %s",
+            header.correlation_id,
+            {name: error.name for name, error in errors.items()},
+        )
