@@ -34,6 +34,10 @@ class ConsumerConfig(CommonClientConfig):
     Ports: org.apache.kafka.clients.consumer.ConsumerConfig
     """
 
+    # Kafka's 64 KiB keep Linux from sizing the buffer: a third slower where fetches are large.
+    receive_buffer_bytes: int = config(
+        "receive.buffer.bytes", -1, at_least(-1), doc="SO_RCVBUF; -1: the system's default."
+    )
     group_id: str | None = config(
         "group.id",
         None,
