@@ -90,7 +90,7 @@ class CommonClientConfig:
         at_least(0),
         type=ConfigType.LONG,
         importance=Importance.LOW,
-        doc="The longest such wait: it doubles with each failure in a row.",
+        doc="The longest wait before connecting again: it doubles with each failure in a row.",
     )
     retry_backoff_ms: int = config(
         "retry.backoff.ms",
@@ -106,7 +106,7 @@ class CommonClientConfig:
         at_least(0),
         type=ConfigType.LONG,
         importance=Importance.LOW,
-        doc="The longest such wait: it doubles with each failure in a row.",
+        doc="The longest wait before a retry: it doubles with each failure in a row.",
     )
     request_timeout_ms: int = config(
         "request.timeout.ms",
@@ -126,7 +126,7 @@ class CommonClientConfig:
         30_000,
         at_least(0),
         type=ConfigType.LONG,
-        doc="The most it may take: the time doubles with each failure in a row.",
+        doc="The most that making a connection may take: it doubles with each failure in a row.",
     )
     connections_max_idle_ms: int = config(
         "connections.max.idle.ms",

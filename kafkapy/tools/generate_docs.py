@@ -16,6 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import kafkapy
+from kafkapy.clients.admin.admin_client_config import AdminClientConfig
+from kafkapy.clients.client_config import CommonClientConfig
+from kafkapy.clients.consumer.consumer_config import ConsumerConfig
+from kafkapy.clients.producer.producer_config import ProducerConfig
 from kafkapy.common.config_def import ConfigKey, ConfigType, Importance, config_keys
 from kafkapy.common.metrics.naming import MetricsNaming
 from kafkapy.common.metrics.stats import Gauge, Histogram, Meter, MetricSpec
@@ -101,6 +105,35 @@ def _configuration(_: str) -> str:
         "marked dynamic can be altered while it runs. Where several names set the same thing, the "
         f"first that is given counts.\n\n{broker}\n\n## Topics\n\nThe settings of a topic, given "
         f"when it is created or altered later.\n\n{topic}",
+    )
+
+
+def _client_configuration(_: str) -> str:
+    common = {key.name for key in config_keys(CommonClientConfig)}
+    sections: list[tuple[str, type, set[str]]] = [("All clients", CommonClientConfig, common)]
+    for title, cls in (
+        ("Producer", ProducerConfig),
+        ("Consumer", ConsumerConfig),
+        ("AdminClient", AdminClientConfig),
+    ):
+        sections.append((title, cls, {key.name for key in config_keys(cls)} - common))
+    body = "\n\n".join(
+        f"## {title}\n\n"
+        + _table(
+            ("name", "default", "type", "meaning"),
+            (
+                (f"`{key.name}`", _default(key), _type(key), key.doc)
+                for key in sorted(config_keys(cls), key=lambda key: key.name)
+                if key.name in names
+            ),
+        )
+        for title, cls, names in sections
+        if names
+    )
+    return _document(
+        "Client configuration",
+        "The settings of the clients: as keyword arguments with `_` in place of `.`, or in "
+        f"a dict of `properties` with these names.\n\n{body}",
     )
 
 
@@ -241,6 +274,7 @@ def _comment(text: str) -> list[str]:
 _FILES: dict[str, Callable[[str], str]] = {
     "README.md": _readme,
     "docs/class-map.md": _class_map,
+    "docs/client-configuration.md": _client_configuration,
     "docs/configuration.md": _configuration,
     "docs/errors.md": lambda _: _document("Errors", errors_markdown()),
     "docs/metrics.md": _metrics,

@@ -31,6 +31,7 @@ SERVER = "127.0.0.1:9092"
         ({"bootstrap_servers": SERVER, "linger_ms": True}, "linger.ms"),
         ({"bootstrap_servers": SERVER, "acks": "some"}, "acks"),
         ({"bootstrap_servers": SERVER, "compression_type": "brotli"}, "compression.type"),
+        ({"bootstrap_servers": SERVER, "compression_gzip_level": 0}, "compression.gzip.level"),
         ({"bootstrap_servers": SERVER, "key_serializer": "java.Class"}, "key.serializer"),
         ({"bootstrap_servers": SERVER, "security_protocol": "SASL_SSL"}, "security.protocol"),
         ({"bootstrap_servers": "localhost"}, "localhost"),

@@ -39,6 +39,10 @@ def _partitioner(value: Any) -> str | None:
     return "must be a function of key, partitions and available ones, or a Partitioner"
 
 
+def _gzip_level(value: int) -> str | None:
+    return None if value == -1 or 1 <= value <= 9 else "must be -1 or between 1 and 9"
+
+
 @dataclass(frozen=True, slots=True)
 class ProducerConfig(CommonClientConfig):
     """What KafkaProducer takes as keyword arguments or properties.
@@ -128,7 +132,10 @@ class ProducerConfig(CommonClientConfig):
         doc="The codec of batches.",
     )
     compression_gzip_level: int = config(
-        "compression.gzip.level", -1, doc="The level of gzip: 1 to 9, or -1 for its default."
+        "compression.gzip.level",
+        -1,
+        _gzip_level,
+        doc="The level of gzip: 1 to 9, or -1 for its default.",
     )
     compression_lz4_level: int = config(
         "compression.lz4.level", 9, between(1, 17), doc="The level of lz4."
