@@ -253,15 +253,15 @@ class AdminApiDriver(Generic[K, V, R]):
         return _Attempt(attempt.tries + 1, now_ms + backoff_ms)
 
     def _timed_out(self, key: K, error: KafkaError) -> KafkaError:
-        last = error
-        if isinstance(error, RequestTimeoutError):
-            last = self._last_errors.get(key, error)
-        if isinstance(last, ThrottlingQuotaExceededError):
-            return last  # which is why it took so long
+        before = self._last_errors.get(key)
+        if isinstance(before, ThrottlingQuotaExceededError):
+            return before  # which is why it took so long
+        # That the time is over says less than what happened before.
+        cause = before if before is not None and isinstance(error, RequestTimeoutError) else error
         timed_out = RequestTimeoutError(
-            f"{self._handler.call_name} timed out after {self._deadline.timeout_ms} ms: {last}"
+            f"{self._handler.call_name} timed out after {self._deadline.timeout_ms} ms: {cause}"
         )
-        timed_out.__cause__ = last
+        timed_out.__cause__ = cause
         return timed_out
 
     def _fail(self, errors: Mapping[K, KafkaError]) -> None:

@@ -42,6 +42,7 @@ from kafkapy.clients.admin.apis.group_offsets import (
 )
 from kafkapy.clients.admin.apis.groups import (
     DeleteConsumerGroupsHandler,
+    DescribeClassicGroupsHandler,
     DescribeConsumerGroupsHandler,
     ListConsumerGroupsHandler,
     RemoveMembersHandler,
@@ -121,6 +122,7 @@ from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.client_config import parse_client_config
 from kafkapy.clients.consumer.offset_and_metadata import OffsetAndMetadata
 from kafkapy.common.election_type import ElectionType
+from kafkapy.common.errors import GroupIdNotFoundError, UnsupportedVersionError
 from kafkapy.common.security.acl import AclBinding, AclBindingFilter
 from kafkapy.common.security.kafka_principal import KafkaPrincipal
 from kafkapy.common.types import TopicPartition
@@ -320,10 +322,25 @@ class AdminClient:
         raise_errors: bool = True,
     ) -> Results[str, ConsumerGroupDescription]:
         """A group that does not exist is described as dead, by brokers before Kafka 4."""
-        handler = DescribeConsumerGroupsHandler(
+        deadline = self._calls.deadline(timeout_ms)
+        newer = DescribeConsumerGroupsHandler(
             include_authorized_operations=include_authorized_operations
         )
-        return self._calls.run(handler, group_ids, timeout_ms, raise_errors=raise_errors)
+        classic = DescribeClassicGroupsHandler(
+            include_authorized_operations=include_authorized_operations
+        )
+        results = self._calls.run(newer, group_ids, deadline, raise_errors=False)
+        others = [
+            group_id
+            for group_id, error in results.errors.items()
+            if isinstance(error, GroupIdNotFoundError | UnsupportedVersionError)
+        ]
+        results = results.replaced_by(
+            self._calls.run(classic, others, deadline, raise_errors=False)
+        )
+        if raise_errors:
+            results.raise_first_error()
+        return results
 
     def delete_consumer_groups(
         self,
@@ -403,11 +420,10 @@ class AdminClient:
         """Make members leave; without `members` all of them."""
         deadline = self._calls.deadline(timeout_ms)
         if members is None:
-            described = DescribeConsumerGroupsHandler(include_authorized_operations=False)
-            group = self._calls.run(described, [group_id], deadline)[group_id]
+            described = self.describe_consumer_groups([group_id], timeout_ms=deadline.remaining_ms)
             members = [
                 MemberToRemove(member.group_instance_id, member.member_id)
-                for member in group.members
+                for member in described[group_id].members
             ]
         members = tuple(members)
         handler = RemoveMembersHandler(members, reason=reason)

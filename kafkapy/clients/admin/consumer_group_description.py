@@ -63,13 +63,17 @@ class ConsumerGroupListing:
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription:
-    """Ports: org.apache.kafka.clients.admin.MemberDescription"""
+    """`target_assignment` is what a member of the newer protocol is on its way to.
+
+    Ports: org.apache.kafka.clients.admin.MemberDescription
+    """
 
     member_id: str
     group_instance_id: str | None
     client_id: str
     host: str
     assignment: frozenset[TopicPartition]
+    target_assignment: frozenset[TopicPartition] | None = None
 
 
 @dataclass(frozen=True, slots=True)

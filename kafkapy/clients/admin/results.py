@@ -45,6 +45,12 @@ class Results(Mapping[K, V], Generic[K, V]):
     def __contains__(self, key: object) -> bool:
         return key in self.successes or key in self.errors
 
+    def replaced_by(self, later: Results[K, V]) -> Results[K, V]:
+        """What became of some of the keys when they were tried again takes the place of this."""
+        successes = {**self.successes, **later.successes}
+        errors = {key: error for key, error in self.errors.items() if key not in later}
+        return Results(self._keys, successes, {**errors, **later.errors})
+
     def raise_first_error(self) -> None:
         for key in self._keys:
             if key in self.errors:

@@ -22,6 +22,10 @@ from kafkapy.clients.consumer.assignors.consumer_protocol import (
     deserialize_assignment,
 )
 from kafkapy.common.errors import Errors
+from kafkapy.common.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from kafkapy.common.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -101,9 +105,50 @@ class ListConsumerGroupsHandler(
 
 
 class DescribeConsumerGroupsHandler(
+    GroupCoordinatorHandler[ConsumerGroupDescription, ConsumerGroupDescribeResponse]
+):
+    """Groups of the newer protocol (KIP-848); the API knows no others.
+
+    Ports: org.apache.kafka.clients.admin.internals.DescribeConsumerGroupsHandler
+    """
+
+    call_name = "describe_consumer_groups"
+
+    def __init__(self, *, include_authorized_operations: bool) -> None:
+        super().__init__()
+        self._include_authorized_operations = include_authorized_operations
+
+    def build_request(self, keys: Sequence[str], timeout_ms: int) -> VersionedRequest:
+        return VersionedRequest(
+            ConsumerGroupDescribeRequest(
+                group_ids=list(keys),
+                include_authorized_operations=self._include_authorized_operations,
+            )
+        )
+
+    def handle_response(
+        self, keys: Sequence[str], response: ConsumerGroupDescribeResponse, node: Node
+    ) -> ApiResult[str, ConsumerGroupDescription]:
+        result = self.new_result()
+        for group in response.groups:
+            description = ConsumerGroupDescription(
+                group.group_id,
+                False,
+                tuple(_newer_member(member) for member in group.members),
+                group.assignor_name,
+                ConsumerGroupState(group.group_state),
+                node,
+                GroupType.CONSUMER,
+                authorized_operations(group.authorized_operations),
+            )
+            result.file(group.group_id, group.error_code, description, group.error_message)
+        return result
+
+
+class DescribeClassicGroupsHandler(
     GroupCoordinatorHandler[ConsumerGroupDescription, DescribeGroupsResponse]
 ):
-    """Ports: org.apache.kafka.clients.admin.internals.DescribeConsumerGroupsHandler"""
+    """Groups of the protocol with JoinGroup and SyncGroup."""
 
     call_name = "describe_consumer_groups"
 
@@ -227,6 +272,25 @@ def _description(
         coordinator,
         GroupType.CLASSIC,
         authorized_operations(group.authorized_operations),
+    )
+
+
+def _newer_member(member: ConsumerGroupDescribeResponse.Member) -> MemberDescription:
+    return MemberDescription(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        _partitions(member.assignment),
+        _partitions(member.target_assignment),
+    )
+
+
+def _partitions(assignment: ConsumerGroupDescribeResponse.Assignment) -> frozenset[TopicPartition]:
+    return frozenset(
+        TopicPartition(topic.topic_name, partition)
+        for topic in assignment.topic_partitions
+        for partition in topic.partitions
     )
 
 
