@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkapy.common.config_def import config_keys
+from kafkapy.common.config_def import ConfigType, config_keys
 from kafkapy.tools.command_line import fail
 from kafkapy.utils.properties import load_properties
 
@@ -43,10 +43,14 @@ def known_settings(config_class: type, properties: Mapping[str, str]) -> dict[st
     """Those that a client of this config has; the others are named on standard error.
 
     Kafka's tools too only warn of settings they do not know: one property file often serves
-    clients of several kinds.
+    clients of several kinds, and names classes of another language.
     """
-    names = {key.name for key in config_keys(config_class)}
-    for name in properties:
-        if name not in names:
-            print(f"The setting {name} is not known and has no effect", file=sys.stderr)
-    return {name: value for name, value in properties.items() if name in names}
+    keys = {key.name: key for key in config_keys(config_class)}
+    known = {}
+    for name, value in properties.items():
+        key = keys.get(name)
+        if key is None or key.type is ConfigType.CLASS or name == "interceptor.classes":
+            print(f"The setting {name} has no effect here", file=sys.stderr)
+        else:
+            known[name] = value
+    return known

@@ -123,3 +123,14 @@ def parse_overrides(overrides: Sequence[str], option: str = "--override") -> dic
             fail(f"{option} {override}: expected key=value")
         properties[name.strip()] = value.strip()
     return properties
+
+
+def parse_key_values(words: Sequence[str], option: str) -> dict[str, str]:
+    """As parse_overrides, but blanks count and a word without a value has an empty one."""
+    properties = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not name:
+            fail(f"{option} {word}: expected key=value")
+        properties[name] = value
+    return properties

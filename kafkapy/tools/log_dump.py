@@ -15,7 +15,7 @@ from kafkapy.common.record.control_record import ControlRecordType, EndTransacti
 from kafkapy.common.record.default_record_batch import DefaultRecordBatch
 from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBatch
 from kafkapy.common.record.file_records import FileRecords
-from kafkapy.common.record.record import NO_TIMESTAMP, Record, TimestampType
+from kafkapy.common.record.record import NO_TIMESTAMP, Record
 from kafkapy.common.record.record_batch import MAGIC_VALUE_V2
 from kafkapy.storage import log_file_utils, offset_index, time_index
 from kafkapy.storage.file_system import OsFileSystem
@@ -24,16 +24,11 @@ from kafkapy.storage.producer_snapshot_file import ProducerSnapshotFile
 from kafkapy.storage.storage_errors import CorruptSnapshotError
 from kafkapy.storage.time_index import TimeIndex, TimestampOffset
 from kafkapy.storage.transaction_index import TransactionIndex
+from kafkapy.tools.java_text import boolean, optional_long, timestamp_type
 from kafkapy.tools.log_record_decoders import Decoder
 
 ALL_BYTES = 2**31 - 1
 EntryT = TypeVar("EntryT", OffsetPosition, TimestampOffset)
-
-_TIMESTAMP_TYPES = {
-    TimestampType.NO_TIMESTAMP_TYPE: "NoTimestampType",
-    TimestampType.CREATE_TIME: "CreateTime",
-    TimestampType.LOG_APPEND_TIME: "LogAppendTime",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +135,7 @@ class LogDump:
         prefix = "| "
         if not options.skips_metadata:
             line = (
-                f"| offset: {record.offset} {_TIMESTAMP_TYPES[batch.timestamp_type]}:"
+                f"| offset: {record.offset} {timestamp_type(batch.timestamp_type)}:"
                 f" {record.timestamp} keySize: {_size(record.key)} valueSize: {_size(record.value)}"
             )
             prefix = " "
@@ -148,7 +143,7 @@ class LogDump:
                 keys = ",".join(header.key for header in record.headers)
                 line += f" sequence: {record.sequence} headerKeys: [{keys}]"
             elif not batch.is_compressed:
-                line += f" isValid: {_boolean(batch.is_valid)} crc: {batch.crc}}}"
+                line += f" isValid: {boolean(batch.is_valid)} crc: {batch.crc}}}"
             if batch.is_control_batch:
                 line += _control_record(record)
         if options.prints_data and not batch.is_control_batch:
@@ -258,7 +253,7 @@ class LogDump:
             line = (
                 f"producerId: {entry.producer_id} producerEpoch: {entry.producer_epoch}"
                 f" coordinatorEpoch: {entry.coordinator_epoch} currentTxnFirstOffset:"
-                f" {_optional_long(entry.current_txn_first_offset)}"
+                f" {optional_long(entry.current_txn_first_offset)}"
                 f" lastTimestamp: {entry.last_timestamp} "
             )
             for batch in list(entry.batch_metadata)[:1]:
@@ -279,17 +274,17 @@ def _print_batch(batch: FileChannelRecordBatch, position: int) -> None:
             f" baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence}"
             f" producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch}"
             f" partitionLeaderEpoch: {batch.leader_epoch}"
-            f" isTransactional: {_boolean(batch.is_transactional)}"
-            f" isControl: {_boolean(batch.is_control_batch)}"
-            f" deleteHorizonMs: {_optional_long(full.delete_horizon_ms)}"
+            f" isTransactional: {boolean(batch.is_transactional)}"
+            f" isControl: {boolean(batch.is_control_batch)}"
+            f" deleteHorizonMs: {optional_long(full.delete_horizon_ms)}"
         )
     else:
         line = f"offset: {batch.last_offset}"
     print(
-        f"{line} position: {position} {_TIMESTAMP_TYPES[batch.timestamp_type]}:"
+        f"{line} position: {position} {timestamp_type(batch.timestamp_type)}:"
         f" {batch.max_timestamp} size: {batch.size_in_bytes} magic: {batch.magic}"
         f" compresscodec: {batch.compression_type.codec_name} crc: {batch.crc}"
-        f" isvalid: {_boolean(batch.is_valid)}"
+        f" isvalid: {boolean(batch.is_valid)}"
     )
 
 
@@ -358,11 +353,3 @@ def _print_pairs(title: str, pair: str, findings: dict[str, list[tuple[int, int]
 
 def _size(data: bytes | None) -> int:
     return -1 if data is None else len(data)
-
-
-def _boolean(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _optional_long(value: int | None) -> str:
-    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"

@@ -21,10 +21,10 @@ class Outcome:
         return self.stdout.splitlines()
 
 
-def run_ours(command: str, *arguments: str, stdin: str = "") -> Outcome:
+def run_ours(command: str, *arguments: str, stdin: str | bytes = "") -> Outcome:
     """kafkapy's command of this name, in this process. Standard streams are the test's own."""
     module = importlib.import_module(f"kafkapy.tools.{command.replace('-', '_')}")
-    with _streams(stdin) as (out, err):
+    with _streams(stdin.encode() if isinstance(stdin, str) else stdin) as (out, err):
         try:
             code = module.main(arguments)
         except SystemExit as e:
@@ -35,9 +35,9 @@ def run_ours(command: str, *arguments: str, stdin: str = "") -> Outcome:
 
 
 @contextmanager
-def _streams(stdin: str) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
+def _streams(stdin: bytes) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
     saved = sys.stdin, sys.stdout, sys.stderr
-    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
     sys.stderr = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
     try:
