@@ -57,5 +57,6 @@ class NodeApiVersions:
     def __str__(self) -> str:
         apis = ((ApiKeys.for_id(key), key, range_) for key, range_ in self._versions.items())
         return ", ".join(
-            f"{'unknown' if api is None else api.api_name}({key}): {range_}" for api, key, range_ in apis
+            f"{'unknown' if api is None else api.api_name}({key}): {range_}"
+            for api, key, range_ in apis
         )
