@@ -8,10 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from kafkapy.clients.admin import AdminClient, ElectionType, OffsetSpec
+from kafkapy.clients.admin import AdminClient, ElectionType, NewTopic, OffsetSpec
 from kafkapy.clients.client_errors import IllegalStateError
 from kafkapy.common.errors import (
     InvalidConfigurationError,
+    InvalidRequestError,
     RequestTimeoutError,
     UnsupportedVersionError,
 )
@@ -84,6 +85,14 @@ def test_closing_waits_for_other_threads_or_ends_their_calls(closed_port: int) -
         for call in calls:
             with pytest.raises(IllegalStateError, match="closed"):
                 call.result(10)
+
+
+def test_request_that_cannot_be_written_is_refused_and_harms_nothing(broker: Broker) -> None:
+    with admin_client(broker) as admin:
+        with pytest.raises(InvalidRequestError, match="create_topics"):
+            admin.create_topics([NewTopic("admin-bad-use", num_partitions="three")])  # type: ignore[arg-type]
+
+        assert "admin-bad-use" not in admin.list_topics()
 
 
 def test_many_threads_share_one_client(broker: Broker, make_topic: Callable[..., str]) -> None:

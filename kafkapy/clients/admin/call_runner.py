@@ -17,7 +17,7 @@ from kafkapy.clients.client_request import ClientResponse
 from kafkapy.clients.cluster_connection_states import FOREVER_MS
 from kafkapy.clients.kafka_client import KafkaClient
 from kafkapy.clients.metadata import Metadata
-from kafkapy.common.errors import KafkaError, RequestTimeoutError
+from kafkapy.common.errors import InvalidRequestError, KafkaError, RequestTimeoutError
 from kafkapy.metadata.broker import Node
 from kafkapy.utils.time import Time
 
@@ -139,7 +139,13 @@ class CallRunner:
             return min(call.not_before_ms, call.deadline_ms) - now_ms
         node = self._node_for(call, now_ms)
         if node is not None and self._client.ready(node, now_ms):
-            self._send(call, node, now_ms)
+            try:
+                self._send(call, node, now_ms)
+            except Exception as failure:
+                # It may be another thread's call: the owner must hear of it, and only the owner.
+                logger.debug("Cannot send %s", call.name, exc_info=True)
+                call.on_failure(InvalidRequestError(f"Cannot send {call.name}: {failure!r}"))
+                return 0
             return FOREVER_MS
         self._unsent.append(call)
         wait_ms = call.deadline_ms - now_ms
