@@ -10,7 +10,7 @@ from itertools import islice
 from kafkapy.clients.consumer.consumer_errors import RecordDeserializationError
 from kafkapy.clients.consumer.consumer_record import ConsumerRecord
 from kafkapy.clients.consumer.fetch_config import FetchConfig
-from kafkapy.common.errors import ApiError, KafkaError
+from kafkapy.common.errors import ApiError, Errors, KafkaError
 from kafkapy.common.protocol.messages.fetch import FetchResponse
 from kafkapy.common.record.control_record import ControlRecordType
 from kafkapy.common.record.default_record import RecordFields, read_record_fields
@@ -54,6 +54,7 @@ class CompletedFetch:
         self.is_consumed = False
         self.is_initialized = False
         self.records_read = 0
+        self._decoded: MemoryRecords | None = None
         self._batches: Iterator[RecordBatch] = iter(())
         self._batch: RecordBatch | None = None
         self._records: Iterator[RecordFields] | None = None
@@ -71,29 +72,45 @@ class CompletedFetch:
         records = self.data.records
         return 0 if records is None else len(records)  # type: ignore[arg-type]
 
+    @property
+    def end_offset(self) -> int | None:
+        """Where the next fetch goes on; None when that is not known before this one is handled."""
+        if not self.size_in_bytes or self.data.error_code != Errors.NONE.code:
+            return None
+        try:
+            batches = list(self._memory_records().batches())
+        except ApiError:
+            return None  # for initialize to tell
+        return batches[-1].next_offset if batches else None
+
     def initialize(self) -> None:
         """Find the batches; KafkaError when there are bytes and no whole batch."""
-        records = self.data.records
-        if records is not None:
-            try:
-                batches = list(MemoryRecords(records).batches())  # type: ignore[arg-type]
-            except ApiError as error:
-                raise KafkaError(
-                    f"What was fetched of {self.partition} at offset {self.next_fetch_offset}"
-                    f" is corrupt: {error}"
-                ) from error
-            if not batches and self.size_in_bytes:
-                raise KafkaError(
-                    f"The batch of {self.partition} at offset {self.next_fetch_offset} is larger"
-                    " than max.partition.fetch.bytes, and the broker sends only part of it"
-                )
-            self._batches = iter(batches)
+        try:
+            batches = list(self._memory_records().batches())
+        except ApiError as error:
+            raise KafkaError(
+                f"What was fetched of {self.partition} at offset {self.next_fetch_offset}"
+                f" is corrupt: {error}"
+            ) from error
+        if not batches and self.size_in_bytes:
+            raise KafkaError(
+                f"The batch of {self.partition} at offset {self.next_fetch_offset} is larger"
+                " than max.partition.fetch.bytes, and the broker sends only part of it"
+            )
+        self._batches = iter(batches)
         self.is_initialized = True
+
+    def _memory_records(self) -> MemoryRecords:
+        """Decoded once, and kept there."""
+        if self._decoded is None:
+            self._decoded = MemoryRecords(self.data.records or b"")  # type: ignore[arg-type]
+        return self._decoded
 
     def drain(self) -> None:
         """Nothing more is wanted of it."""
         self.is_consumed = True
         self._records = None
+        self._decoded = None
         self._batches = iter(())
 
     def fetch_records(self, max_records: int) -> list[ConsumerRecord]:

@@ -56,13 +56,15 @@ class FetchBuffer:
         with self._lock:
             return self._fetches.popleft() if self._fetches else None
 
-    def buffered_partitions(self) -> set[TopicPartition]:
-        """Those of which there is something left: they are not fetched again yet."""
+    def buffered_fetches(self) -> dict[TopicPartition, list[CompletedFetch]]:
+        """What is left of each partition, in order."""
+        buffered: dict[TopicPartition, list[CompletedFetch]] = {}
         with self._lock:
-            partitions = {fetch.partition for fetch in self._fetches}
             if self._next_in_line is not None and not self._next_in_line.is_consumed:
-                partitions.add(self._next_in_line.partition)
-            return partitions
+                buffered[self._next_in_line.partition] = [self._next_in_line]
+            for fetch in self._fetches:
+                buffered.setdefault(fetch.partition, []).append(fetch)
+        return buffered
 
     def has_completed_fetches(self, partitions: Collection[TopicPartition]) -> bool:
         with self._lock:

@@ -45,7 +45,11 @@ OnNewLeader = Callable[[TopicPartition], None]
 
 
 class Fetcher:
-    """Keeps one request per node on its way, for the partitions of which nothing is buffered.
+    """Keeps one request per node on its way, one response ahead of what is being handed out.
+
+    A partition is fetched on while the application works on what came before; with two responses
+    waiting it has enough, and its node is left alone: a request for the other partitions alone
+    could wait at the broker for longer than what is buffered lasts.
 
     Requests are made and records taken by the thread that polls; responses may also come in by the
     heartbeat thread.
@@ -95,7 +99,7 @@ class Fetcher:
 
     def has_available_fetches(self) -> bool:
         """Something has been fetched that could be handed out."""
-        fetchable = self._subscriptions.fetchable_partitions(lambda partition: True)
+        fetchable = self._subscriptions.fetchable_partitions()
         return self.buffer.has_completed_fetches(frozenset(fetchable))
 
     def collect_fetch(self, max_records: int | None = None) -> Fetch:
@@ -131,10 +135,11 @@ class Fetcher:
     def _prepare_fetch_requests(self) -> list[tuple[Node, FetchRequestData]]:
         now_ms = self._time.hi_res_clock_ms()
         wanted: dict[Node, dict[TopicPartition, PartitionRequest]] = {}
-        buffered = self.buffer.buffered_partitions()
+        satisfied: set[Node] = set()
+        buffered = self.buffer.buffered_fetches()
         topic_ids = self._metadata.topic_ids()
         unavailable: dict[Node, bool] = {}
-        for partition in self._subscriptions.fetchable_partitions(lambda tp: tp not in buffered):
+        for partition in self._subscriptions.fetchable_partitions():
             position = self._subscriptions.position_if_assigned(partition)
             if position is None:
                 continue
@@ -147,6 +152,10 @@ class Fetcher:
             with self._lock:
                 if node.id in self._nodes_with_pending_fetches:
                     continue
+            offset = _next_offset(position.offset, buffered.get(partition, []))
+            if offset is None:
+                satisfied.add(node)
+                continue
             if node not in unavailable:
                 unavailable[node] = self._client.is_unavailable(node)
             if unavailable[node]:
@@ -154,13 +163,15 @@ class Fetcher:
                 continue
             wanted.setdefault(node, {})[partition] = PartitionRequest(
                 topic_ids.get(partition.topic, ZERO_UUID),
-                position.offset,
+                offset,
                 self._config.fetch_size,
                 position.current_leader.epoch,
             )
         requests = []
         with self._lock:
             for node, partitions in wanted.items():
+                if node in satisfied:
+                    continue
                 session = self._sessions.get(node.id)
                 if session is None:
                     session = self._sessions[node.id] = FetchSessionHandler(node.id)
@@ -297,3 +308,14 @@ class Fetcher:
             partitions = list(session.session_partitions)
         for partition in partitions:
             self._subscriptions.clear_preferred_read_replica(partition)
+
+
+def _next_offset(position: int, buffered: list[CompletedFetch]) -> int | None:
+    """Where to fetch on behind what is buffered; None when that is enough, or yet to be handled."""
+    if not buffered:
+        return position
+    first = buffered[0]
+    # After a seek what is buffered is of no use, and about to be dropped.
+    if len(buffered) > 1 or first.next_fetch_offset != position:
+        return None
+    return first.end_offset

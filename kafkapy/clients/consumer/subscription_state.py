@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -238,15 +238,10 @@ class SubscriptionState:
             state = self._assignment.get(partition)
             return state is not None and state.is_fetchable
 
-    def fetchable_partitions(
-        self, is_available: Callable[[TopicPartition], bool]
-    ) -> list[TopicPartition]:
+    def fetchable_partitions(self) -> list[TopicPartition]:
+        """In the order in which they are to be served."""
         with self._lock:
-            return [
-                tp
-                for tp, state in self._assignment.items()
-                if state.is_fetchable and is_available(tp)
-            ]
+            return [tp for tp, state in self._assignment.items() if state.is_fetchable]
 
     # Positions
 

@@ -125,16 +125,55 @@ def test_a_node_gets_one_request_at_a_time(fetching: Fetching, parts: Parts) -> 
     assert fetching.fetcher.send_fetches() == 1
 
 
-def test_partitions_with_something_left_are_not_fetched_again(fetching: Fetching) -> None:
+def test_partitions_are_fetched_one_response_ahead(fetching: Fetching) -> None:
     fetching.fetch(data(TP1), data(TP0, records("a", "b", "c")))
     fetching.collect(2)
 
-    fetching.fetch()
+    fetching.fetch(data(TP0, records("d", "e", offset=3)))
 
-    # The session keeps its other partition, and drops the one that must not be sent now.
-    assert fetching.asked_for() == {}
-    forgotten = fetching.last_request().forgotten_topics_data
-    assert [topic.partitions for topic in forgotten] == [[0]]
+    # Behind what is buffered; the other partition is where the session has it.
+    assert fetching.asked_for() == {0: 3}
+    assert fetching.last_request().forgotten_topics_data == []
+    assert values(fetching.collect(2)) == {0: [b"c", b"d"]}
+    assert values(fetching.collect()) == {0: [b"e"]}
+
+
+def test_a_node_with_enough_buffered_is_left_alone(fetching: Fetching) -> None:
+    fetching.fetch(data(TP1), data(TP0, records("a", "b", "c")))
+    fetching.collect(1)
+    fetching.fetch(data(TP0, records("d", offset=3)))
+
+    assert fetching.fetcher.send_fetches() == 0
+    fetching.collect(2)
+    assert fetching.fetcher.send_fetches() == 0
+    fetching.collect(1)
+
+    assert fetching.fetcher.send_fetches() == 1
+
+
+def test_what_is_paused_does_not_hold_its_node_up(fetching: Fetching, parts: Parts) -> None:
+    fetching.fetch(data(TP1), data(TP0, records("a", "b", "c")))
+    fetching.collect(1)
+    fetching.fetch(data(TP0, records("d", offset=3)))
+    assert fetching.fetcher.send_fetches() == 0
+
+    parts.subscriptions.pause(TP0)
+
+    assert fetching.fetcher.send_fetches() == 1
+
+
+def test_a_response_fetched_ahead_of_a_seek_is_dropped(fetching: Fetching, parts: Parts) -> None:
+    fetching.fetch(data(TP1), data(TP0, records("a", "b", "c")))
+    fetching.collect(1)
+    fetching.fetch(data(TP0, records("d", offset=3)))
+
+    parts.seek(TP0, 1)
+
+    assert values(fetching.collect()) == {0: [b"b", b"c", b"d"]}
+    parts.seek(TP0, 0)
+    assert fetching.collect() == {}
+    fetching.fetch()
+    assert fetching.asked_for()[0] == 0
 
 
 def test_max_poll_records_is_shared_by_the_partitions(parts: Parts) -> None:

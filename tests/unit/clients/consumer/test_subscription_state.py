@@ -171,8 +171,7 @@ def test_what_had_its_turn_comes_last(state: SubscriptionState) -> None:
 
     state.move_partition_to_end(TP0)
 
-    assert state.fetchable_partitions(lambda tp: True) == [TP1, TP0]
-    assert state.fetchable_partitions(lambda tp: tp != TP1) == [TP0]
+    assert state.fetchable_partitions() == [TP1, TP0]
 
 
 def test_a_reset_ends_with_the_offset_that_was_asked_for(state: SubscriptionState) -> None:
