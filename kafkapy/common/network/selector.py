@@ -209,7 +209,7 @@ class Selector:
         if not self._buffered:
             return False
         self._poll_number += 1
-        self._read_buffered()
+        self._read_buffered(self._time.nanoseconds())
         return bool(self.completed_receives)
 
     def least_recently_used(self) -> KafkaChannel | None:
