@@ -97,6 +97,8 @@ class Incarnation:
         except BaseException:
             self.stop()
             raise
+        # Groups and transactions are loaded in the background: clients are to find them at once.
+        self.time.settle(_SETTLE_TIMEOUT_MS)
 
     def open(self) -> None:
         """Serve clients, from this moment on."""

@@ -327,6 +327,22 @@ def test_shutdown_gives_up_on_a_request_that_takes_too_long() -> None:
         gate.open()
 
 
+def test_a_listener_held_back_serves_whoever_has_come_meanwhile() -> None:
+    server = TestServer(listeners=("PLAINTEXT", "LATER"))
+    server.socket_server.enable_request_processing(hold={"LATER"})
+    try:
+        assert server.connect().metadata(7) == 7
+        early = server.connect("LATER")
+        early.send(MetadataRequest(topics=None), 1, correlation_id=8)
+        assert server.socket_server.connection_count == 1
+
+        server.socket_server.enable_request_processing()
+
+        assert early.receive_metadata() == 8
+    finally:
+        server.__exit__()
+
+
 def test_server_that_was_never_enabled_shuts_down() -> None:
     server = TestServer()
 

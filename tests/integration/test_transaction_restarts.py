@@ -101,7 +101,8 @@ def test_open_transaction_goes_on_after_a_restart(tmp_path: Path) -> None:
 
         with broker.client() as client:
             producer.use(client)
-            assert state_of(client) == "Ongoing"
+            # The coordinator may still be reading its log.
+            wait_until(lambda: state_of(client) == "Ongoing")
             assert committed_everywhere(client, topic) == [[]] * PARTITIONS
             assert producer.send(topic, "b") is Errors.NONE
             assert until_settled(lambda: producer.end(commit=True)) is Errors.NONE
