@@ -85,6 +85,8 @@ def test_negative_numbers_are_refused(broker: Broker, make_topic) -> None:
         with pytest.raises(ValueError, match="negative"):
             producer.close(timeout=-1)
         with pytest.raises(ValueError, match="negative"):
+            producer.flush(timeout=-1)
+        with pytest.raises(ValueError, match="negative"):
             producer.send(topic, b"v", partition=-1)
         with pytest.raises(ValueError, match="negative"):
             producer.send(topic, b"v", timestamp_ms=-5)

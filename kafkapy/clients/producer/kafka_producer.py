@@ -335,6 +335,7 @@ class KafkaProducer:
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait, in seconds, until everything sent so far is written or has failed."""
+        _check_timeout(timeout)
         self._ensure_open()
         if threading.current_thread() is self._thread:
             raise IllegalStateError("flush in a callback would wait for itself")
@@ -401,8 +402,9 @@ class KafkaProducer:
 
         In a callback it does not wait.
         """
-        if timeout is not None and timeout < 0:
-            raise ValueError(f"a timeout cannot be negative: {timeout}")
+        _check_timeout(timeout)
+        if self._closed and not self._thread.is_alive():
+            return
         self._closed = True
         if threading.current_thread() is self._thread:
             self._sender.force_close()
@@ -414,7 +416,6 @@ class KafkaProducer:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 logger.info("Not everything could be sent within %s s", timeout)
-                self._buffer_pool.close()
                 self._sender.force_close()
         self._buffer_pool.close()
         self._thread.join()
@@ -434,6 +435,11 @@ class KafkaProducer:
     def _ensure_open(self) -> None:
         if self._closed:
             raise IllegalStateError("The producer is closed")
+
+
+def _check_timeout(timeout: float | None) -> None:
+    if timeout is not None and timeout < 0:
+        raise ValueError(f"a timeout cannot be negative: {timeout}")
 
 
 def _default_client_id(config: ProducerConfig) -> str:

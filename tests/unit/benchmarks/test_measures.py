@@ -63,3 +63,9 @@ def test_a_variant_is_judged_by_its_own_values() -> None:
     assert figure.verdict(bar) == "below"
     assert figure.verdict(bar, Subject.PINNED) == "ok"
     assert figure.ratio(Subject.LIMIT, Subject.PINNED) == 0.6
+
+
+def test_a_bar_says_what_it_is_a_ratio_of() -> None:
+    assert str(Bar(0.5, is_ratio=True)) == ">= 0.5 of the limit"
+    assert str(Bar(2, is_ratio=True, of="kafka-python")) == ">= 2 of kafka-python"
+    assert str(Bar(1000, is_maximum=True)) == "<= 1,000"
