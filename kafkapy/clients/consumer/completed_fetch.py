@@ -53,7 +53,6 @@ class CompletedFetch:
         self.last_epoch: int | None = None
         self.is_consumed = False
         self.is_initialized = False
-        self.records_read = 0
         self._decoded: MemoryRecords | None = None
         self._batches: Iterator[RecordBatch] = iter(())
         self._batch: RecordBatch | None = None
@@ -130,7 +129,6 @@ class CompletedFetch:
                 if not records:
                     raise
                 break
-        self.records_read += len(records)
         return records
 
     def _take(self, into: list[ConsumerRecord], wanted: int) -> None:

@@ -145,7 +145,7 @@ class ConsumerNetworkClient:
             self._check_disconnects(now_ms)
             if not disable_wakeup:
                 # After the disconnections, so that nothing is lost: the next poll completes them.
-                self._maybe_trigger_wakeup()
+                self.maybe_trigger_wakeup()
             self._try_send(now_ms)
             self._fail_expired_requests(now_ms)
             self._drop_empty_queues()
@@ -231,9 +231,6 @@ class ConsumerNetworkClient:
         self._wakeup.set()
         self._client.wakeup()
 
-    def maybe_trigger_wakeup(self) -> None:
-        self._maybe_trigger_wakeup()
-
     def disable_wakeups(self) -> None:
         """For closing."""
         self._wakeups_disabled = True
@@ -247,7 +244,8 @@ class ConsumerNetworkClient:
         with self._lock:
             self._client.close()
 
-    def _maybe_trigger_wakeup(self) -> None:
+    def maybe_trigger_wakeup(self) -> None:
+        """WakeupError when `wakeup` has been called; that is then done with."""
         if not self._wakeups_disabled and self._wakeup.is_set():
             self._wakeup.clear()
             raise WakeupError("wakeup() was called")

@@ -168,7 +168,6 @@ class FetchCollector:
         subscriptions.update_log_ends(
             partition,
             high_watermark=data.high_watermark,
-            log_start_offset=data.log_start_offset,
             last_stable_offset=data.last_stable_offset,
         )
         if data.preferred_read_replica >= 0:

@@ -69,7 +69,6 @@ class SubscriptionState:
         self._listener: ConsumerRebalanceListener | None = None
         # In the order in which they are fetched next.
         self._assignment: dict[TopicPartition, TopicPartitionState] = {}
-        self._assignment_id = 0
 
     # Subscribing
 
@@ -186,12 +185,6 @@ class SubscriptionState:
             return self._listener
 
     # The assignment
-
-    @property
-    def assignment_id(self) -> int:
-        """Grows whenever the assignment is replaced."""
-        with self._lock:
-            return self._assignment_id
 
     @property
     def assigned_partitions(self) -> frozenset[TopicPartition]:
@@ -364,10 +357,6 @@ class SubscriptionState:
         with self._lock:
             return self._state(partition).awaiting_reset
 
-    def reset_strategy(self, partition: TopicPartition) -> OffsetResetStrategy | None:
-        with self._lock:
-            return self._state(partition).reset_strategy
-
     def partitions_needing_reset(self, now_ms: int) -> dict[TopicPartition, OffsetResetStrategy]:
         with self._lock:
             return {
@@ -459,7 +448,6 @@ class SubscriptionState:
         partition: TopicPartition,
         *,
         high_watermark: int,
-        log_start_offset: int,
         last_stable_offset: int,
     ) -> None:
         """Negative where the response did not say."""
@@ -467,8 +455,6 @@ class SubscriptionState:
             state = self._state(partition)
             if high_watermark >= 0:
                 state.high_watermark = high_watermark
-            if log_start_offset >= 0:
-                state.log_start_offset = log_start_offset
             if last_stable_offset >= 0:
                 state.last_stable_offset = last_stable_offset
 
@@ -488,13 +474,6 @@ class SubscriptionState:
             end = self.partition_end_offset(partition, read_committed=read_committed)
             position = self._state(partition).position
             return None if end is None or position is None else end - position.offset
-
-    def partition_lead(self, partition: TopicPartition) -> int | None:
-        with self._lock:
-            state = self._state(partition)
-            if state.log_start_offset is None or state.position is None:
-                return None
-            return state.position.offset - state.log_start_offset
 
     def update_preferred_read_replica(
         self, partition: TopicPartition, replica_id: int, expires_ms: int
@@ -536,7 +515,6 @@ class SubscriptionState:
         return True
 
     def _replace_assignment(self, partitions: Iterable[TopicPartition]) -> None:
-        self._assignment_id += 1
         kept = self._assignment
         self._assignment = {}
         for partition in partitions:

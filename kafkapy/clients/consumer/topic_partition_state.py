@@ -53,7 +53,6 @@ class TopicPartitionState:
         "fetch_state",
         "high_watermark",
         "last_stable_offset",
-        "log_start_offset",
         "next_retry_ms",
         "paused",
         "pending_revocation",
@@ -67,7 +66,6 @@ class TopicPartitionState:
         self.fetch_state = FetchState.INITIALIZING
         self.position: FetchPosition | None = None
         self.high_watermark: int | None = None
-        self.log_start_offset: int | None = None
         self.last_stable_offset: int | None = None
         self.paused = False
         self.pending_revocation = False
