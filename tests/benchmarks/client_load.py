@@ -22,7 +22,12 @@ LIBRARIES = (KAFKAPY, KAFKA_PYTHON, AIOKAFKA)
 DIRECTIONS = ("produce", "consume")
 
 _PRODUCER = {"acks": "all", "linger_ms": 5}
-_CONSUMER = {"enable_auto_commit": False, "auto_offset_reset": "earliest"}
+# Starting over is not to wait for a fetch that was sent ahead and waits at the topic's end.
+_CONSUMER = {
+    "enable_auto_commit": False,
+    "auto_offset_reset": "earliest",
+    "fetch_max_wait_ms": 5,
+}
 # Clocks are not free: so many records are sent between two looks at one.
 _RECORDS_A_LOOK = 500
 _WARM_UP_S = 0.5
