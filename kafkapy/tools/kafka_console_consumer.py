@@ -202,7 +202,12 @@ class ConsoleConsumer:
 
     def close(self) -> None:
         """Only what has been shown counts as consumed."""
-        self._output.flush()
+        try:
+            self._output.flush()
+        finally:
+            self._close_consumer()
+
+    def _close_consumer(self) -> None:
         first_unconsumed: dict[TopicPartition, int] = {}
         for record in self._polled:
             first_unconsumed.setdefault(
