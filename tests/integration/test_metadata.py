@@ -369,3 +369,54 @@ def test_every_directory_is_described(make_broker: MakeBroker, tmp_path: Any) ->
     assert sorted(result.log_dir for result in response.results) == dirs
     counts = [len(t.partitions) for result in response.results for t in result.topics]
     assert counts == [2, 2]
+
+
+# What may be done: everything, where there are no access rules
+
+_TOPIC_OPERATIONS = 0b1101_1111_1000
+_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
+_NOT_ASKED = -(2**31)
+
+
+@pytest.mark.parametrize("version", range(8, 13))
+def test_operations_on_topics_are_told_when_asked_for(
+    client: Client, topic: str, version: int
+) -> None:
+    def operations(*, wanted: bool) -> int:
+        request = MetadataRequest(
+            topics=[Topic(name=topic)], include_topic_authorized_operations=wanted
+        )
+        (found,) = client.request(request, version).topics
+        return found.topic_authorized_operations
+
+    assert operations(wanted=True) == _TOPIC_OPERATIONS
+    assert operations(wanted=False) == _NOT_ASKED
+
+
+@pytest.mark.parametrize("version", range(8, 11))
+def test_operations_on_the_cluster_are_told_when_asked_for(client: Client, version: int) -> None:
+    request = MetadataRequest(topics=[], include_cluster_authorized_operations=True)
+
+    assert client.request(request, version).cluster_authorized_operations == _CLUSTER_OPERATIONS
+    assert _metadata(client, [], version).cluster_authorized_operations == _NOT_ASKED
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_describing_the_cluster_tells_operations_when_asked_for(
+    client: Client, wanted: bool
+) -> None:
+    request = DescribeClusterRequest(include_cluster_authorized_operations=wanted)
+
+    found = client.request(request, 1).cluster_authorized_operations
+
+    assert found == (_CLUSTER_OPERATIONS if wanted else _NOT_ASKED)
+
+
+def test_describing_partitions_always_tells_operations(client: Client, topic: str) -> None:
+    request = DescribeTopicPartitionsRequest(
+        topics=[DescribeTopicPartitionsRequest.TopicRequest(name=topic)]
+    )
+
+    (found,) = client.request(request, 0).topics
+
+    assert found.topic_authorized_operations == _TOPIC_OPERATIONS

@@ -63,6 +63,36 @@ class AclOperation(IntEnum):
         return cls.UNKNOWN
 
 
+_SUPPORTED_OPERATIONS = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (AclOperation.READ, AclOperation.DELETE, AclOperation.DESCRIBE),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+}
+
+
+def supported_operations(resource_type: ResourceType) -> int:
+    """What can be done to such a resource, as the bits of responses: where there are no access
+    rules, also what may be done."""
+    return sum(1 << operation for operation in _SUPPORTED_OPERATIONS[resource_type])
+
+
 class AclPermissionType(IntEnum):
     """Ports: org.apache.kafka.common.acl.AclPermissionType"""
 

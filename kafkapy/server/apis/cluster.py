@@ -11,6 +11,7 @@ from kafkapy.common.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
+from kafkapy.common.security.acl import ResourceType, supported_operations
 from kafkapy.common.types import TopicPartition
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
@@ -59,6 +60,8 @@ class ClusterHandler:
                     )
                 ],
             )
+            if body.include_cluster_authorized_operations:
+                response.cluster_authorized_operations = supported_operations(ResourceType.CLUSTER)
         self._request_channel.send_response(request, response)
 
     def handle_describe_log_dirs(self, request: Request) -> None:

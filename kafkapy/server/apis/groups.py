@@ -13,6 +13,7 @@ from kafkapy.common.protocol.messages.join_group import JoinGroupRequest, JoinGr
 from kafkapy.common.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.common.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkapy.common.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.common.security.acl import ResourceType, supported_operations
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.group_joins import JoinGroup
 from kafkapy.coordinator.group.group_results import (
@@ -29,8 +30,7 @@ _JOIN_WITH_NULLABLE_PROTOCOL = 7
 _JOIN_WITH_SKIPPED_ASSIGNMENT = 9
 _SYNC_WITH_PROTOCOL = 5
 _LEAVE_WITH_SEVERAL_MEMBERS = 3
-# READ, DELETE and DESCRIBE, as bits: nothing forbids any.
-_ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
+_ALL_GROUP_OPERATIONS = supported_operations(ResourceType.GROUP)
 
 
 class GroupsHandler:

@@ -9,6 +9,7 @@ from kafkapy.common.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
 )
 from kafkapy.common.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.common.security.acl import ResourceType, supported_operations
 from kafkapy.common.topic import validate_topic_name
 from kafkapy.common.types import INTERNAL_TOPICS, ZERO_UUID
 from kafkapy.metadata.metadata_cache import MetadataCache
@@ -16,6 +17,8 @@ from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.server.auto_topic_creation import AutoTopicCreationManager
 
 NO_CONTROLLER_ID = -1
+# Nothing forbids any.
+_ALL_TOPIC_OPERATIONS = supported_operations(ResourceType.TOPIC)
 
 
 class MetadataHandler:
@@ -61,25 +64,28 @@ class MetadataHandler:
             error_unavailable_endpoints=version == 0,
             error_unavailable_listeners=version >= 6,
         )
+        if body.include_topic_authorized_operations:
+            for topic in found:
+                topic.topic_authorized_operations = _ALL_TOPIC_OPERATIONS
         topics.extend(found)
         if not wants_all:
             missing = [name for name in names if name not in {topic.name for topic in found}]
             topics.extend(self._missing_topics(missing, may_create=body.allow_auto_topic_creation))
         controller_id = self._metadata_cache.controller_id
-        self._request_channel.send_response(
-            request,
-            MetadataResponse(
-                brokers=[
-                    MetadataResponse.MetadataResponseBroker(
-                        node_id=node.id, host=node.host, port=node.port, rack=node.rack
-                    )
-                    for node in self._metadata_cache.get_alive_broker_nodes(listener)
-                ],
-                cluster_id=self._cluster_id,
-                controller_id=controller_id if controller_id is not None else NO_CONTROLLER_ID,
-                topics=topics,
-            ),
+        response = MetadataResponse(
+            brokers=[
+                MetadataResponse.MetadataResponseBroker(
+                    node_id=node.id, host=node.host, port=node.port, rack=node.rack
+                )
+                for node in self._metadata_cache.get_alive_broker_nodes(listener)
+            ],
+            cluster_id=self._cluster_id,
+            controller_id=controller_id if controller_id is not None else NO_CONTROLLER_ID,
+            topics=topics,
         )
+        if body.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = supported_operations(ResourceType.CLUSTER)
+        self._request_channel.send_response(request, response)
 
     def _resolve_names(
         self, wanted: list[MetadataRequest.MetadataRequestTopic], version: int
@@ -146,20 +152,20 @@ class MetadataHandler:
         )
         if cursor is not None:
             names = [name for name in names if name >= cursor.topic_name]
-        self._request_channel.send_response(
-            request,
-            self._metadata_cache.describe_topic_partitions(
-                names,
-                request.context.listener_name,
-                first_partition=cursor.partition_index
-                if cursor is not None and names[:1] == [cursor.topic_name]
-                else 0,
-                max_partitions=max(
-                    1, min(body.response_partition_limit, self._max_describe_partitions)
-                ),
-                ignore_missing=not body.topics,
+        response = self._metadata_cache.describe_topic_partitions(
+            names,
+            request.context.listener_name,
+            first_partition=cursor.partition_index
+            if cursor is not None and names[:1] == [cursor.topic_name]
+            else 0,
+            max_partitions=max(
+                1, min(body.response_partition_limit, self._max_describe_partitions)
             ),
+            ignore_missing=not body.topics,
         )
+        for topic in response.topics:
+            topic.topic_authorized_operations = _ALL_TOPIC_OPERATIONS
+        self._request_channel.send_response(request, response)
 
 
 def _name_error(name: str) -> Errors | None:
