@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from kafkapy.common.record.control_record import ControlRecordType, EndTransacti
 from kafkapy.common.record.default_record_batch import DefaultRecordBatch
 from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBatch
 from kafkapy.common.record.file_records import FileRecords
+from kafkapy.common.record.legacy_record_batch import LegacyRecordBatch
 from kafkapy.common.record.record import NO_TIMESTAMP, Record
 from kafkapy.common.record.record_batch import MAGIC_VALUE_V2
 from kafkapy.storage import log_file_utils, offset_index, time_index
@@ -119,17 +121,18 @@ class LogDump:
             last_offset = None
             for batch in records.batches():
                 _print_batch(batch, valid_bytes)
-                for record in batch.records() if options.is_deep else ():
+                deep = zip(batch.records(), _checksums(batch), strict=False)
+                for record, checksum in deep if options.is_deep else ():
                     if last_offset is not None and record.offset != last_offset + 1:
                         _note(self._findings.non_consecutive, file, last_offset, record.offset)
                     last_offset = record.offset
-                    self._print_record(batch, record)
+                    self._print_record(batch, record, checksum)
                 valid_bytes += batch.size_in_bytes
             trailing = records.size_in_bytes - valid_bytes
         if trailing > 0 and options.max_bytes == ALL_BYTES:
             print(f"Found {trailing} invalid bytes at the end of {os.path.basename(file)}")
 
-    def _print_record(self, batch: FileChannelRecordBatch, record: Record) -> None:
+    def _print_record(self, batch: FileChannelRecordBatch, record: Record, checksum: str) -> None:
         options = self._options
         line = ""
         prefix = "| "
@@ -142,8 +145,7 @@ class LogDump:
             if batch.magic >= MAGIC_VALUE_V2:
                 keys = ",".join(header.key for header in record.headers)
                 line += f" sequence: {record.sequence} headerKeys: [{keys}]"
-            elif not batch.is_compressed:
-                line += f" isValid: {boolean(batch.is_valid)} crc: {batch.crc}}}"
+            line += checksum
             if batch.is_control_batch:
                 line += _control_record(record)
         if options.prints_data and not batch.is_control_batch:
@@ -286,6 +288,16 @@ def _print_batch(batch: FileChannelRecordBatch, position: int) -> None:
         f" compresscodec: {batch.compression_type.codec_name} crc: {batch.crc}"
         f" isvalid: {boolean(batch.is_valid)}"
     )
+
+
+def _checksums(batch: FileChannelRecordBatch) -> Iterator[str]:
+    """What is shown of each record's: only those of old formats have one of their own."""
+    if batch.magic < MAGIC_VALUE_V2:
+        full = batch.load_full_batch()
+        assert isinstance(full, LegacyRecordBatch)
+        for stored, is_right in full.checksums():
+            yield f" isValid: {boolean(is_right)} crc: {stored}}}"
+    yield from itertools.repeat("")
 
 
 def _control_record(record: Record) -> str:

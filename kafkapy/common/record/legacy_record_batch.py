@@ -108,9 +108,14 @@ class LegacyRecordBatch(MutableRecordBatch):
 
     def ensure_inner_valid(self) -> None:
         """Raises CorruptRecordError unless all records of a compressed set have right checksums."""
-        for entry in _entries(self._inner_content()):
-            if read_legacy_record(entry).crc != compute_crc(entry):
-                raise CorruptRecordError("record inside a compressed message set is corrupt")
+        if not all(is_right for _, is_right in self.checksums()):
+            raise CorruptRecordError("record inside a compressed message set is corrupt")
+
+    def checksums(self) -> Iterator[tuple[int, bool]]:
+        """Of each record: the one that is stored, and whether it is right."""
+        for entry in _entries(self._inner_content()) if self.is_compressed else (self.buffer,):
+            stored = read_legacy_record(entry).crc
+            yield stored, stored == compute_crc(entry)
 
     def _inner_records(self) -> Iterator[Record]:
         content = self._inner_content()

@@ -7,7 +7,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkapy.common.compression import CompressionType
 from tests.compat.brokers import start_kafkapy
+from tests.helpers.records import records
 from tests.tools.compare.apache_tools import ApacheTools
 from tests.tools.compare.conftest import Compare
 from tests.tools.compare.outcome import run_ours
@@ -172,3 +174,14 @@ def test_bad_use_ends_as_in_kafka(compare: Compare, arguments: tuple[str, ...]) 
     outcome = compare("kafka-dump-log", *arguments)
 
     assert len(outcome.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP], ids=str)
+@pytest.mark.parametrize("magic", [0, 1])
+def test_records_of_old_formats_are_shown(
+    compare: Compare, tmp_path: Path, magic: int, codec: CompressionType
+) -> None:
+    segment = tmp_path / _SEGMENT
+    segment.write_bytes(bytes(records("a", "b", magic=magic, codec=codec, key="k").buffer))
+
+    compare("kafka-dump-log", "--files", str(segment), "--print-data-log")
