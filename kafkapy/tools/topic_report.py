@@ -15,6 +15,7 @@ from kafkapy.clients.admin import (
     TopicPartitionInfo,
 )
 from kafkapy.common.errors import ClusterAuthorizationError, UnsupportedVersionError
+from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.types import TopicPartition, uuid_to_base64
 from kafkapy.metadata.broker import Node
 
@@ -53,9 +54,6 @@ class TopicReport:
         )
 
     def print(self, topics: Sequence[str] | Sequence[UUID]) -> None:
-        # Eligible leader replicas are of KRaft: here there are none. Kafka's tool asks for a topic
-        # by its id in a way that cannot even tell so.
-        eligible = "N/A" if any(isinstance(topic, UUID) for topic in topics) else ""
         described = self._admin.describe_topics(topics)
         descriptions = [described[topic] for topic in topics]
         resources = {
@@ -64,6 +62,8 @@ class TopicReport:
         }
         configs = self._admin.describe_configs(resources.values()) if resources else {}
         live_brokers = {node.id for node in self._admin.describe_cluster().nodes}
+        by_id = any(isinstance(topic, UUID) for topic in topics)
+        eligible = "" if not by_id and self._knows_eligible_leaders(live_brokers) else "N/A"
         reassignments = self._reassignments(descriptions)
         for description in descriptions:
             entries = configs[resources[description.name]]
@@ -77,6 +77,15 @@ class TopicReport:
                     move = reassignments.get(TopicPartition(description.name, info.partition))
                     if self._is_wanted(info, entries, move, live_brokers):
                         _print_partition(description.name, info, move, eligible)
+
+    def _knows_eligible_leaders(self, brokers: set[int]) -> bool:
+        """Whether Kafka's tool, asking by name, would hear of eligible leader replicas.
+
+        They are of KRaft: brokers that can tell of them at all tell that there are none.
+        """
+        supported = self._admin.api_versions(brokers)
+        api = ApiKeys.DESCRIBE_TOPIC_PARTITIONS
+        return all(versions.api_version(api) is not None for versions in supported.values())
 
     def _reassignments(self, descriptions: Sequence[TopicDescription]) -> Reassignments:
         partitions = [

@@ -106,7 +106,7 @@ def test_a_topic_is_described_by_its_id(
         *("--bootstrap-server", broker.bootstrap, "--describe", "--topic-id", topic_id),
     )
 
-    assert by_id.stdout == described.stdout.replace("Elr: ", "Elr: N/A")
+    assert by_id.stdout.replace("N/A", "") == described.stdout.replace("N/A", "")
 
 
 @pytest.mark.parametrize(
