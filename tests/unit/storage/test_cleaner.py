@@ -10,7 +10,7 @@ from kafkapy.common.errors import CorruptRecordError
 from kafkapy.common.record.default_record_batch import DefaultRecordBatch
 from kafkapy.common.record.record import Header, SimpleRecord
 from kafkapy.common.types import TopicPartition
-from kafkapy.storage.log_factory import DEFAULT_PRODUCER_EXPIRATION
+from kafkapy.storage.producer_state_manager_config import ProducerStateManagerConfig
 from kafkapy.storage.storage_errors import LogCleaningAbortedError
 from tests.helpers.mock_time import MockTime
 from tests.helpers.records import record, records
@@ -324,7 +324,7 @@ def test_a_producer_that_has_expired_leaves_nothing(
     log = compacted_log(storage)
     put(log, time, ("a", "1"), producer_id=7, producer_epoch=0, base_sequence=0)
     put(log, time, ("a", "2"))
-    time.sleep(DEFAULT_PRODUCER_EXPIRATION.producer_id_expiration_ms + 1)
+    time.sleep(ProducerStateManagerConfig().producer_id_expiration_ms + 1)
     log.remove_expired_producers()
 
     roll_and_clean(log, time)

@@ -12,7 +12,8 @@ from kafkapy.storage.cleaner import group_segments_by_size
 from kafkapy.storage.fetch_isolation import FetchIsolation
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.unified_log import UnifiedLog
-from tests.helpers.faulty_fs import Fault, FaultyFileSystem
+from kafkapy.testing.faulty_file_system import DiskFault
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.helpers.mock_time import MockTime
 from tests.helpers.records import record, records
 from tests.unit.storage.cleaning import (
@@ -230,19 +231,21 @@ def test_preallocated_files_shrink_to_what_they_hold(
 # --- crashes
 
 
-class DyingFileSystem(FaultyFileSystem):
+class DyingFileSystem(CrashingFileSystem):
     """From some operation on nothing works any more, as if the process had been killed there."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen = 0
         self.dies_at: int | None = None
+        self.last_operation = ""
 
-    def check(self, operation: str, path: str) -> Fault | None:
+    def check(self, operation: str, path: str) -> DiskFault | None:
         if self.dies_at is not None:
             # Reading leaves the disk as the operation before it did.
             self.seen += operation != "read"
             if self.seen >= self.dies_at:
+                self.last_operation = f"{operation} of {path}"
                 raise OSError(errno.EIO, "killed", path)
         return super().check(operation, path)
 
@@ -297,7 +300,7 @@ def test_a_crash_at_any_step_loses_nothing_and_the_next_round_ends_well(
         )
         reopened.update_high_watermark(reopened.log_end_offset)
 
-        context = f"killed at operation {dies_at}: {file_system.operations[-1]}, {leftovers}"
+        context = f"killed at operation {dies_at}: {file_system.last_operation}, {leftovers}"
         assert file_names(reopened, ".swap") + file_names(reopened, ".cleaned") == [], context
         assert reopened.log_end_offset == 9, context
         offsets = [record.offset for record in read_all(reopened)]
@@ -344,7 +347,7 @@ def test_a_swap_of_nothing_takes_the_old_indexes_away(
 
 
 def test_an_error_of_the_disk_takes_the_directory_offline(tmp_path: Path, time: MockTime) -> None:
-    file_system = FaultyFileSystem()
+    file_system = CrashingFileSystem()
     storage = StorageHarness(tmp_path, file_system, time)
     log = log_with_segments(storage, time, 2)
     file_system.fail("rename", path_contains=".cleaned")

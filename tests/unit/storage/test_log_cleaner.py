@@ -14,7 +14,7 @@ from kafkapy.storage.cleaner_thread import CleanerThread
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.utils.throttler import Throttler
-from tests.helpers.faulty_fs import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.helpers.mock_time import MockTime
 from tests.helpers.waiting import wait_until
 from tests.unit.storage.cleaning import pairs_of, put, put_each
@@ -159,7 +159,7 @@ def damage(log: UnifiedLog) -> None:
 def test_an_error_of_the_disk_takes_the_directory_offline_and_the_thread_lives(
     tmp_path: Path, time: MockTime
 ) -> None:
-    file_system = FaultyFileSystem()
+    file_system = CrashingFileSystem()
     managed = Managed(StorageHarness(tmp_path, file_system, time))
     managed.fill()
     file_system.fail("fsync", path_contains=".cleaned")
