@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, run_command
+from kafkapy.tools.command_line import CommandParser, fail, run_command
 
 
 def parser() -> CommandParser:
@@ -28,9 +28,8 @@ def run(arguments: Sequence[str]) -> int:
     with connect_admin(parsed) as admin:
         cluster_id = admin.describe_cluster().cluster_id
     if cluster_id is None:
-        print("No cluster ID found. The Kafka version is probably too old.")
-    else:
-        print(f"Cluster ID: {cluster_id}")
+        fail(f"{parsed.bootstrap_server} does not tell the id of its cluster")
+    print(f"Cluster ID: {cluster_id}")
     return 0
 
 
