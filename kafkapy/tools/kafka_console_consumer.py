@@ -281,10 +281,8 @@ def _offset_reset(properties: dict[str, str], *, from_start: bool) -> str:
 
 
 def _pattern(include: str) -> re.Pattern[str]:
-    """A list of names separated by commas will do for an expression too."""
-    expression = include.strip().replace(",", "|").replace(" ", "").strip("\"'")
     try:
-        return re.compile(expression)
+        return re.compile(include)
     except re.error as e:
         fail(f"{include} is not a regular expression: {e}")
 

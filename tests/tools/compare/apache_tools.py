@@ -1,11 +1,14 @@
 """Apache Kafka's own commands, all run in one JVM."""
 
 import json
+import select
 import subprocess
 from pathlib import Path
 
 from tests.compat.tools import java_command
 from tests.tools.compare.outcome import Outcome
+
+_TIMEOUT_S = 40
 
 # Where the command of a name is in Kafka 3.9's jars.
 MAIN_CLASSES = {
@@ -35,11 +38,17 @@ MAIN_CLASSES = {
 
 
 class ApacheTools:
-    """Runs them one at a time, through the ToolRunner of tests/compat/java."""
+    """Runs them one at a time, through the ToolRunner of tests/compat/java.
+
+    A command that does not end takes its JVM with it; the next one gets a new JVM.
+    """
 
     def __init__(self, work_dir: Path) -> None:
         self._errors = (work_dir / "tool-runner.txt").open("wb")
-        self._process = subprocess.Popen(
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
             # It keeps tools from ending the JVM, by a security manager.
             java_command("ToolRunner", options=["-Djava.security.manager=allow"]),
             stdin=subprocess.PIPE,
@@ -48,22 +57,30 @@ class ApacheTools:
         )
 
     def run(self, command: str, *arguments: str, stdin: str = "") -> Outcome:
+        if self._process.poll() is not None:
+            self._process = self._start()
         assert self._process.stdin is not None and self._process.stdout is not None
         request = {"main": MAIN_CLASSES[command], "args": arguments, "stdin": stdin}
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer, f"{command} {arguments}: the JVM ended with {self._process.wait()}"
+        ready, _, _ = select.select([self._process.stdout], [], [], _TIMEOUT_S)
+        answer = self._process.stdout.readline() if ready else b""
+        if not answer:
+            self._end(0)
+            raise AssertionError(f"{command} {arguments} did not end in {_TIMEOUT_S} s")
         return Outcome(**json.loads(answer))
 
     def close(self) -> None:
+        self._end(10)
+        self._errors.close()
+
+    def _end(self, timeout_s: float) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(10)
+            self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         finally:
             self._process.stdout.close()
-            self._errors.close()
