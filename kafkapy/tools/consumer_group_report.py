@@ -131,20 +131,16 @@ class ConsumerGroupReport:
             _warn_of_state(group)
             node = group.coordinator
             coordinator = f"{node.host}:{node.port}  ({node.id})"
-            print()
-            _print_columns(
-                ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"],
-                [
-                    [
-                        group.group_id,
-                        coordinator,
-                        group.partition_assignor,
-                        group.state.value,
-                        len(group.members),
-                    ]
-                ],
-                [25, 25, 20, 15, 0],
+            header = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+            row = (
+                *(group.group_id, coordinator, group.partition_assignor),
+                *(group.state.value, len(group.members)),
             )
+            # The other tables grow with what is in them; this one does not in Kafka either.
+            width = max(25, len(coordinator))
+            print()
+            for cells in (header, row):
+                print("{:<{width}} {:<25} {:<20} {:<15} {}".format(*cells, width=width))
         return all_exist
 
     def _described(self, groups: Iterable[str]) -> list[ConsumerGroupDescription]:
