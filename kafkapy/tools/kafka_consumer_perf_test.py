@@ -16,6 +16,7 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import known_settings, load_property_file
 from kafkapy.tools.client_metrics import print_metrics
 from kafkapy.tools.command_line import CommandParser, run_command
+from kafkapy.tools.progress import Progress
 from kafkapy.tools.termination import tidy_termination
 from kafkapy.utils.time import SystemTime, Time
 
@@ -126,7 +127,8 @@ def run(arguments: Sequence[str]) -> int:
         if not parsed.hide_header:
             start = "time, threadId" if parsed.show_detailed_stats else "start.time, end.time"
             print(f"{start}, {_COLUMNS}")
-        performance.consume(consumer)
+        with Progress("records read", parsed.messages) as progress:
+            performance.consume(consumer, progress)
         metrics = consumer.metrics()
     if not parsed.show_detailed_stats:
         performance.print_total()
@@ -165,7 +167,7 @@ class ConsumerPerformance(ConsumerRebalanceListener):
         self._join_ms += took_ms
         self._join_ms_in_window += took_ms
 
-    def consume(self, consumer: KafkaConsumer) -> None:
+    def consume(self, consumer: KafkaConsumer, progress: Progress) -> None:
         parsed, time = self._parsed, self._time
         self._started_ms = self._join_started_ms = time.milliseconds()
         consumer.subscribe([parsed.topic], listener=self)
@@ -182,6 +184,7 @@ class ConsumerPerformance(ConsumerRebalanceListener):
                     max(0, record.serialized_key_size) + max(0, record.serialized_value_size)
                     for record in records
                 )
+            progress.update(self._messages)
             if polled and now_ms - reported_ms >= parsed.reporting_interval:
                 if parsed.show_detailed_stats:
                     self._print_window(reported, reported_ms, now_ms)

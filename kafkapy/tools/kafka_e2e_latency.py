@@ -19,6 +19,7 @@ from kafkapy.common.errors import KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import load_property_file
 from kafkapy.tools.command_line import CommandParser, fail, run_command
+from kafkapy.tools.progress import Progress
 from kafkapy.tools.termination import tidy_termination
 from kafkapy.utils.time import SystemTime
 
@@ -72,6 +73,7 @@ def run(arguments: Sequence[str]) -> int:
         tidy_termination(),
         KafkaConsumer(properties=consumer_settings) as consumer,
         KafkaProducer(properties=producer_settings) as producer,
+        Progress("records", parsed.num_messages) as progress,
     ):
         _seek_to_end(consumer, parsed.topic)
         latencies = _measure(
@@ -80,6 +82,7 @@ def run(arguments: Sequence[str]) -> int:
             parsed.message_size_bytes,
             producer=producer,
             consumer=consumer,
+            progress=progress,
         )
     _print_result(latencies)
     return 0
@@ -117,13 +120,20 @@ def _seek_to_end(consumer: KafkaConsumer, topic: str) -> None:
 
 
 def _measure(
-    topic: str, num_messages: int, size: int, *, producer: KafkaProducer, consumer: KafkaConsumer
+    topic: str,
+    num_messages: int,
+    size: int,
+    *,
+    producer: KafkaProducer,
+    consumer: KafkaConsumer,
+    progress: Progress,
 ) -> list[int]:
     """In nanoseconds."""
     time = SystemTime()
     chance = random.Random(0)
     latencies = []
     for number in range(num_messages):
+        progress.update(number)
         message = bytes(chance.choices(range(65, 91), k=size))
         begun = time.nanoseconds()
         producer.send(topic, message).get()
