@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from uuid import UUID
 
 from kafkapy.clients.admin import AdminClient, AdminClientConfig
@@ -11,6 +12,11 @@ from kafkapy.tools.client_arguments import known_settings, load_property_file
 
 def connect_admin(parsed: argparse.Namespace) -> AdminClient:
     """As --bootstrap-server and --command-config, or --admin.config, say."""
+    logger = logging.getLogger("kafkapy.clients")
+    if not logger.handlers:
+        # What goes wrong for good ends the command with an error. Without a handler Python would
+        # show every attempt before that.
+        logger.addHandler(logging.NullHandler())
     given = vars(parsed)
     properties = load_property_file(given.get("command_config") or given.get("admin_config"))
     properties["bootstrap.servers"] = parsed.bootstrap_server
