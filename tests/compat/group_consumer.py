@@ -65,7 +65,9 @@ def run_kafka_python(bootstrap: str, topic: str, group: str, assignor: str) -> N
         heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
     )
     while not report.stopped.is_set():
-        for records in consumer.poll(100).values():
+        # Longer than it takes to join: kafka-python 3.0 forgets to take up an assignment that comes
+        # between one poll that has timed out and the next.
+        for records in consumer.poll(1_000).values():
             for record in records:
                 report.record(record.partition, record.offset)
         report.assigned(p.partition for p in consumer.assignment())
