@@ -26,9 +26,11 @@ from kafkapy.tools.client_arguments import (
 )
 from kafkapy.tools.command_line import CommandParser, fail, parse_key_values, run_command
 from kafkapy.tools.message_formatters import FORMATTER_NAMES, MessageFormatter, formatter_named
-from kafkapy.tools.termination import tidy_termination
+from kafkapy.tools.termination import DeferredTermination
+from kafkapy.utils.time import SystemTime
 
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+_TURN_MS = 100
 _FOREVER_MS = 2**31 - 1
 _EARLIEST, _LATEST = "earliest", "latest"
 _AUTO_OFFSET_RESET = "auto.offset.reset"
@@ -122,8 +124,10 @@ def run(arguments: Sequence[str]) -> int:
     _check(command, parsed)
     formatter = _formatter(parsed)
     settings = known_settings(ConsumerConfig, _consumer_properties(command, parsed))
-    console = ConsoleConsumer(KafkaConsumer(properties=settings), formatter, sys.stdout.buffer)
-    with tidy_termination():
+    with DeferredTermination() as termination:
+        console = ConsoleConsumer(
+            KafkaConsumer(properties=settings), formatter, sys.stdout.buffer, termination
+        )
         try:
             console.start(parsed)
             console.process(
@@ -150,9 +154,14 @@ class ConsoleConsumer:
     """
 
     def __init__(
-        self, consumer: KafkaConsumer, formatter: MessageFormatter, output: BinaryIO
+        self,
+        consumer: KafkaConsumer,
+        formatter: MessageFormatter,
+        output: BinaryIO,
+        termination: DeferredTermination,
     ) -> None:
         # constant after construction
+        self._termination = termination
         self._consumer = consumer
         self._formatter = formatter
         self._output = output
@@ -183,6 +192,7 @@ class ConsoleConsumer:
             if not self._polled and not self._poll(timeout_ms):
                 print(f"No record for {timeout_ms} ms", file=sys.stderr)
                 return
+            self._termination.raise_if_asked()
             record = self._polled[0]
             self.message_count += 1
             try:
@@ -195,9 +205,17 @@ class ConsoleConsumer:
             self._polled.popleft()
 
     def _poll(self, timeout_ms: int) -> bool:
+        """In short turns, so that a signal is heeded soon."""
         self._output.flush()
-        for records in self._consumer.poll(timeout_ms).values():
-            self._polled.extend(records)
+        time = SystemTime()
+        deadline_ms = time.hi_res_clock_ms() + timeout_ms
+        while not self._polled:
+            self._termination.raise_if_asked()
+            remaining_ms = max(0, deadline_ms - time.hi_res_clock_ms())
+            for records in self._consumer.poll(min(remaining_ms, _TURN_MS)).values():
+                self._polled.extend(records)
+            if not remaining_ms:
+                break
         return bool(self._polled)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 _SIGNAL_EXIT_BASE = 128
 
@@ -26,3 +27,40 @@ def tidy_termination() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class DeferredTermination:
+    """SIGINT and SIGTERM noted while it is entered, and raised where the command says. For the main
+    thread; elsewhere no signal comes.
+
+    An exception in the middle of a client's work could leave a lock of its held, and closing the
+    client would then never end. A second signal does not wait.
+    """
+
+    def __init__(self) -> None:
+        self._asked: BaseException | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> DeferredTermination:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                # A background job of a shell ignores SIGINT, and goes on ignoring it.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def raise_if_asked(self) -> None:
+        if self._asked is not None:
+            raise self._asked
+
+    def _note(self, signal_number: int, frame: FrameType | None) -> None:
+        self.raise_if_asked()
+        self._asked = (
+            KeyboardInterrupt()
+            if signal_number == signal.SIGINT
+            else SystemExit(_SIGNAL_EXIT_BASE + signal_number)
+        )
