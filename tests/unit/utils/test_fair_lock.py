@@ -47,3 +47,22 @@ def test_waiters_are_served_in_order_and_before_the_holder_comes_back() -> None:
         thread.join()
 
     assert order == ["first", "second", "holder"]
+
+
+def test_a_lock_kept_by_an_interrupted_entry_is_taken_over_and_given_back() -> None:
+    lock = FairLock()
+    lock.__enter__()  # and a signal's exception before the block that would have left it
+    served = threading.Event()
+
+    def wait() -> None:
+        with lock:
+            served.set()
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    wait_until(lambda: len(lock._waiters) == 1)
+    with lock:
+        assert not served.is_set()
+
+    waiter.join(timeout=10)
+    assert served.is_set()
