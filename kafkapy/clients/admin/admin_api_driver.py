@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar, cast
 from kafkapy.clients.admin.admin_api_handler import AdminApiHandler
 from kafkapy.clients.admin.call import ALREADY, Call
 from kafkapy.clients.admin.call_runner import CallRunner
+from kafkapy.clients.admin.lookup_strategy import LookupStrategy
 from kafkapy.clients.admin.node_provider import (
     LEAST_LOADED_NODE,
     ConstantNodeIdProvider,
@@ -98,29 +99,24 @@ class AdminApiDriver(Generic[K, V, R]):
     def _dispatch(self, keys: Iterable[K], attempt: _Attempt) -> None:
         """Send the keys to their brokers, or ask first which those are."""
         strategy = self._handler.strategy
+        if isinstance(strategy, LookupStrategy):
+            self._look_up(strategy, list(keys), attempt)
+            return
         by_provider: dict[NodeProvider, list[K]] = {}
-        unknown: list[K] = []
         for key in keys:
-            provider = strategy.provider_for(key)
-            if provider is None:
-                unknown.append(key)
-            else:
-                by_provider.setdefault(provider, []).append(key)
+            by_provider.setdefault(strategy.provider_for(key), []).append(key)
         for provider, its_keys in by_provider.items():
             self._fulfil(provider, its_keys, attempt)
-        if unknown:
-            self._look_up(unknown, attempt)
 
-    def _look_up(self, keys: Sequence[K], attempt: _Attempt) -> None:
-        strategy = self._handler.strategy
+    def _look_up(self, strategy: LookupStrategy[K], keys: Sequence[K], attempt: _Attempt) -> None:
         for batch in _batches(keys, is_batched=strategy.is_batched):
             self._submit(
                 strategy.call_name,
                 LEAST_LOADED_NODE,
                 attempt,
-                build_request=partial(self._build_lookup, batch),
-                on_response=partial(self._on_lookup, batch, attempt),
-                on_failure=partial(self._on_lookup_failure, batch, attempt),
+                build_request=partial(_build_lookup, strategy, batch),
+                on_response=partial(self._on_lookup, strategy, batch, attempt),
+                on_failure=partial(self._on_lookup_failure, strategy, batch, attempt),
             )
 
     def _fulfil(self, provider: NodeProvider, keys: Sequence[K], attempt: _Attempt) -> None:
@@ -134,9 +130,6 @@ class AdminApiDriver(Generic[K, V, R]):
                 on_response=partial(self._on_response, provider, batch, attempt),
                 on_failure=partial(self._on_failure, provider, batch, attempt),
             )
-
-    def _build_lookup(self, keys: Sequence[K], timeout_ms: int) -> VersionedRequest:
-        return self._handler.strategy.build_request(keys)
 
     def _submit(
         self,
@@ -165,9 +158,14 @@ class AdminApiDriver(Generic[K, V, R]):
     # What came back
 
     def _on_lookup(
-        self, keys: Sequence[K], attempt: _Attempt, node: Node, response: Message
+        self,
+        strategy: LookupStrategy[K],
+        keys: Sequence[K],
+        attempt: _Attempt,
+        node: Node,
+        response: Message,
     ) -> None:
-        result = self._handler.strategy.handle_response(keys, response)
+        result = strategy.handle_response(keys, response)
         self._fail(result.failed)
         by_broker: dict[int, list[K]] = {}
         for key, broker_id in result.mapped.items():
@@ -175,7 +173,7 @@ class AdminApiDriver(Generic[K, V, R]):
         for broker_id, its_keys in by_broker.items():
             self._fulfil(ConstantNodeIdProvider(broker_id), its_keys, _Attempt(tries=attempt.tries))
         if again := self._may_retry(result.retried, attempt):
-            self._look_up(list(result.retried), again)
+            self._look_up(strategy, list(result.retried), again)
 
     def _on_response(
         self,
@@ -207,10 +205,16 @@ class AdminApiDriver(Generic[K, V, R]):
             }
         )
 
-    def _on_lookup_failure(self, keys: Sequence[K], attempt: _Attempt, error: KafkaError) -> None:
+    def _on_lookup_failure(
+        self,
+        strategy: LookupStrategy[K],
+        keys: Sequence[K],
+        attempt: _Attempt,
+        error: KafkaError,
+    ) -> None:
         if isinstance(error, UnsupportedVersionError):
-            if self._handler.strategy.handle_unsupported_version(error):
-                self._look_up(keys, attempt)
+            if strategy.handle_unsupported_version(error):
+                self._look_up(strategy, keys, attempt)
             else:
                 self._fail(dict.fromkeys(keys, error))
         else:
@@ -273,3 +277,9 @@ class AdminApiDriver(Generic[K, V, R]):
 
 def _batches(keys: Sequence[K], *, is_batched: bool) -> list[Sequence[K]]:
     return [keys] if is_batched else [[key] for key in keys]
+
+
+def _build_lookup(
+    strategy: LookupStrategy[K], keys: Sequence[K], timeout_ms: int
+) -> VersionedRequest:
+    return strategy.build_request(keys)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
-from kafkapy.clients.admin.lookup_strategy import LookupStrategy
+from kafkapy.clients.admin.lookup_strategy import NodeStrategy
 from kafkapy.clients.client_request import VersionedRequest
 from kafkapy.common.errors import (
     ApiError,
@@ -89,7 +89,7 @@ class AdminApiHandler(ABC, Generic[K, V, R]):
     retriable: frozenset[Errors] = frozenset()
     unmapping: frozenset[Errors] = frozenset()
 
-    def __init__(self, strategy: LookupStrategy[K], *, is_batched: bool = True) -> None:
+    def __init__(self, strategy: NodeStrategy[K], *, is_batched: bool = True) -> None:
         self.strategy = strategy
         self.is_batched = is_batched  # whether one request may be about several keys
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from kafkapy.clients.admin.node_provider import (
     CONTROLLER_NODE,
@@ -38,10 +38,6 @@ class LookupStrategy(ABC, Generic[K]):
     call_name: str
     is_batched = True  # whether one request may be about several keys
 
-    def provider_for(self, key: K) -> NodeProvider | None:
-        """The node in charge where that needs no asking."""
-        return None
-
     @abstractmethod
     def build_request(self, keys: Sequence[K]) -> VersionedRequest: ...
 
@@ -53,23 +49,17 @@ class LookupStrategy(ABC, Generic[K]):
         return False
 
 
-class KnownNodeStrategy(LookupStrategy[K]):
+@dataclass(frozen=True, slots=True)
+class KnownNodeStrategy(Generic[K]):
     """Nothing to ask: the metadata or the key itself tells.
 
     Ports: org.apache.kafka.clients.admin.internals.StaticBrokerStrategy
     """
 
-    def __init__(self, provider_for: Callable[[K], NodeProvider]) -> None:
-        self._provider_for = provider_for
+    provider_for: Callable[[K], NodeProvider]
 
-    def provider_for(self, key: K) -> NodeProvider:
-        return self._provider_for(key)
 
-    def build_request(self, keys: Sequence[K]) -> VersionedRequest:
-        raise NotImplementedError("no lookup is needed")
-
-    def handle_response(self, keys: Sequence[K], response: Message) -> LookupResult[K]:
-        raise NotImplementedError("no lookup is needed")
+NodeStrategy: TypeAlias = LookupStrategy[K] | KnownNodeStrategy[K]
 
 
 def at_controller() -> KnownNodeStrategy[K]:

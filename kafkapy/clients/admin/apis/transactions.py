@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kafkapy.clients.admin.admin_api_handler import AdminApiHandler, ApiResult
 from kafkapy.clients.admin.coordinator_strategy import CoordinatorStrategy, CoordinatorType
-from kafkapy.clients.admin.lookup_strategy import LookupStrategy, at_broker
+from kafkapy.clients.admin.lookup_strategy import NodeStrategy, at_broker
 from kafkapy.clients.admin.partition_leader_strategy import PartitionLeaderStrategy
 from kafkapy.clients.admin.transaction_description import (
     AbortTransactionSpec,
@@ -189,7 +189,7 @@ class DescribeProducersHandler(
     retriable = frozenset({Errors.UNKNOWN_TOPIC_OR_PARTITION})
 
     def __init__(self, broker_id: int | None) -> None:
-        strategy: LookupStrategy[TopicPartition]
+        strategy: NodeStrategy[TopicPartition]
         if broker_id is None:
             strategy = PartitionLeaderStrategy()
             self.unmapping = frozenset({Errors.NOT_LEADER_OR_FOLLOWER})
