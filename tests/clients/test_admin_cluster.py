@@ -111,12 +111,13 @@ def test_log_directories_hold_the_replicas(
     assert (info.current_log_dir, info.future_log_dir) == (path, None)
 
 
-def test_api_that_the_broker_lacks_is_named(admin: AdminClient, partition: TopicPartition) -> None:
-    if admin.api_versions()[BROKER_ID].api_version(ApiKeys.ELECT_LEADERS) is not None:
+def test_api_that_the_broker_lacks_is_named(admin: AdminClient) -> None:
+    lacking = ApiKeys.DESCRIBE_USER_SCRAM_CREDENTIALS
+    if admin.api_versions()[BROKER_ID].api_version(lacking) is not None:
         pytest.skip("the broker has it")
 
-    with pytest.raises(UnsupportedVersionError, match="ElectLeaders"):
-        admin.elect_leaders(ElectionType.PREFERRED, [partition])
+    with pytest.raises(UnsupportedVersionError, match="DescribeUserScramCredentials"):
+        admin.describe_user_scram_credentials(["somebody"])
 
 
 def test_election_that_is_not_needed(admin: AdminClient, partition: TopicPartition) -> None:
