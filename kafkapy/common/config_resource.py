@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from kafkapy.common.protocol_enum import ProtocolEnum
 
-class ConfigSource(IntEnum):
+
+class ConfigSource(ProtocolEnum):
     """Where a value comes from.
 
     Ports: org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource
@@ -20,10 +22,6 @@ class ConfigSource(IntEnum):
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
     CLIENT_METRICS_CONFIG = 7
     GROUP_CONFIG = 8
-
-    @classmethod
-    def _missing_(cls, value: object) -> ConfigSource:
-        return cls.UNKNOWN
 
 
 class AlterOperation(IntEnum):

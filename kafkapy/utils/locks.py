@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -38,8 +39,8 @@ class ReentrantReadWriteLock:
         self._waiting_readers = 0
         self._waiting_writers = 0
         # Guards keep no state of their own, so one of each serves every caller.
-        self._read_guard = _ReadGuard(self)
-        self._write_guard = _WriteGuard(self)
+        self._read_guard = _Guard(self._acquire_read, self._release_read)
+        self._write_guard = _Guard(self._acquire_write, self._release_write)
 
     def read(self) -> AbstractContextManager[None]:
         return self._read_guard
@@ -108,31 +109,12 @@ class ReentrantReadWriteLock:
                     self._changed.notify_all()
 
 
-class _ReadGuard:
+class _Guard:
     __slots__ = ("_acquire", "_release")
 
-    def __init__(self, lock: ReentrantReadWriteLock) -> None:
-        self._acquire = lock._acquire_read
-        self._release = lock._release_read
-
-    def __enter__(self) -> None:
-        self._acquire()
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._release()
-
-
-class _WriteGuard:
-    __slots__ = ("_acquire", "_release")
-
-    def __init__(self, lock: ReentrantReadWriteLock) -> None:
-        self._acquire = lock._acquire_write
-        self._release = lock._release_write
+    def __init__(self, acquire: Callable[[], None], release: Callable[[], None]) -> None:
+        self._acquire = acquire
+        self._release = release
 
     def __enter__(self) -> None:
         self._acquire()

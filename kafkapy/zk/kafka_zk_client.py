@@ -31,6 +31,7 @@ from kafkapy.zk.metadata_store import (
     ZNodeChangeHandler,
     ZNodeChildChangeHandler,
 )
+from kafkapy.zk.notification_queue import NotificationQueue
 from kafkapy.zk.zk_data import (
     PERSISTENT_ZK_PATHS,
     PRODUCER_ID_BLOCK_SIZE,
@@ -103,6 +104,12 @@ class KafkaZkClient:
         self._sender = ZkRequestSender(store, time, metrics or MetricsRegistry())
         self.znodes = ZnodeClient(self._sender)
         self._broker_ephemeral = CheckedEphemeral(self._sender, store)
+        self._isr_changes = NotificationQueue(
+            IsrChangeNotificationZNode.path, IsrChangeNotificationSequenceZNode, self._sender
+        )
+        self._log_dir_events = NotificationQueue(
+            LogDirEventNotificationZNode.path, LogDirEventNotificationSequenceZNode, self._sender
+        )
 
     def close(self) -> None:
         self._store.close()
@@ -502,20 +509,13 @@ class KafkaZkClient:
 
     def get_all_isr_change_notifications(self) -> list[str]:
         """Sequence numbers; sets the watch of a registered child handler."""
-        sequence_number = IsrChangeNotificationSequenceZNode.sequence_number
-        children = self.znodes.get_children(IsrChangeNotificationZNode.path)
-        return [sequence_number(child) for child in children]
+        return self._isr_changes.sequence_numbers()
 
     def get_partitions_from_isr_change_notifications(
         self, sequence_numbers: Sequence[str]
     ) -> list[TopicPartition]:
-        responses = self.znodes.get_all(sequence_numbers, IsrChangeNotificationSequenceZNode.path)
-        partitions: list[TopicPartition] = []
-        for _, response in responses:
-            if response.result_code is not StoreCode.NO_NODE:
-                response.maybe_raise()
-                partitions.extend(sorted(IsrChangeNotificationSequenceZNode.decode(response.data)))
-        return partitions
+        changes = self._isr_changes.read(sequence_numbers)
+        return [partition for change in changes for partition in sorted(change)]
 
     def delete_isr_change_notifications(
         self,
@@ -523,16 +523,7 @@ class KafkaZkClient:
         sequence_numbers: Sequence[str] | None = None,
     ) -> None:
         """Those numbered, or all."""
-        if sequence_numbers is None:
-            sequence_numbers = [
-                IsrChangeNotificationSequenceZNode.sequence_number(child)
-                for child in self.znodes.get_children(
-                    IsrChangeNotificationZNode.path, register_watch=False
-                )
-            ]
-        path = IsrChangeNotificationSequenceZNode.path
-        requests = [DeleteRequest(path(number)) for number in sequence_numbers]
-        self._sender.send_all(requests, expected_controller_epoch_zk_version)
+        self._isr_changes.delete(expected_controller_epoch_zk_version, sequence_numbers)
 
     def propagate_log_dir_event(self, broker_id: int) -> None:
         path = self.znodes.create_sequential_persistent_path(
@@ -543,19 +534,10 @@ class KafkaZkClient:
 
     def get_log_dir_event_notifications(self) -> list[str]:
         """Sequence numbers; sets the watch of a registered child handler."""
-        sequence_number = LogDirEventNotificationSequenceZNode.sequence_number
-        children = self.znodes.get_children(LogDirEventNotificationZNode.path)
-        return [sequence_number(child) for child in children]
+        return self._log_dir_events.sequence_numbers()
 
     def get_broker_ids_from_log_dir_events(self, sequence_numbers: Sequence[str]) -> list[int]:
-        broker_ids = []
-        for _, response in self.znodes.get_all(
-            sequence_numbers, LogDirEventNotificationSequenceZNode.path
-        ):
-            if response.result_code is not StoreCode.NO_NODE:
-                response.maybe_raise()
-                broker_ids.append(LogDirEventNotificationSequenceZNode.decode(response.data))
-        return broker_ids
+        return self._log_dir_events.read(sequence_numbers)
 
     def delete_log_dir_event_notifications(
         self,
@@ -563,16 +545,7 @@ class KafkaZkClient:
         sequence_numbers: Sequence[str] | None = None,
     ) -> None:
         """Those numbered, or all."""
-        if sequence_numbers is None:
-            sequence_numbers = [
-                LogDirEventNotificationSequenceZNode.sequence_number(child)
-                for child in self.znodes.get_children(
-                    LogDirEventNotificationZNode.path, register_watch=False
-                )
-            ]
-        path = LogDirEventNotificationSequenceZNode.path
-        requests = [DeleteRequest(path(number)) for number in sequence_numbers]
-        self._sender.send_all(requests, expected_controller_epoch_zk_version)
+        self._log_dir_events.delete(expected_controller_epoch_zk_version, sequence_numbers)
 
     # Requests of administrators to the controller
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+
+from kafkapy.common.protocol_enum import ProtocolEnum
 
 WILDCARD_RESOURCE = "*"
 
 
-class ResourceType(IntEnum):
+class ResourceType(ProtocolEnum):
     """Ports: org.apache.kafka.common.resource.ResourceType"""
 
     UNKNOWN = 0
@@ -20,12 +21,8 @@ class ResourceType(IntEnum):
     DELEGATION_TOKEN = 6
     USER = 7
 
-    @classmethod
-    def _missing_(cls, value: object) -> ResourceType:
-        return cls.UNKNOWN
 
-
-class PatternType(IntEnum):
+class PatternType(ProtocolEnum):
     """Ports: org.apache.kafka.common.resource.PatternType"""
 
     UNKNOWN = 0
@@ -34,12 +31,8 @@ class PatternType(IntEnum):
     LITERAL = 3
     PREFIXED = 4
 
-    @classmethod
-    def _missing_(cls, value: object) -> PatternType:
-        return cls.UNKNOWN
 
-
-class AclOperation(IntEnum):
+class AclOperation(ProtocolEnum):
     """Ports: org.apache.kafka.common.acl.AclOperation"""
 
     UNKNOWN = 0
@@ -57,10 +50,6 @@ class AclOperation(IntEnum):
     IDEMPOTENT_WRITE = 12
     CREATE_TOKENS = 13
     DESCRIBE_TOKENS = 14
-
-    @classmethod
-    def _missing_(cls, value: object) -> AclOperation:
-        return cls.UNKNOWN
 
 
 _SUPPORTED_OPERATIONS = {
@@ -93,17 +82,13 @@ def supported_operations(resource_type: ResourceType) -> int:
     return sum(1 << operation for operation in _SUPPORTED_OPERATIONS[resource_type])
 
 
-class AclPermissionType(IntEnum):
+class AclPermissionType(ProtocolEnum):
     """Ports: org.apache.kafka.common.acl.AclPermissionType"""
 
     UNKNOWN = 0
     ANY = 1
     DENY = 2
     ALLOW = 3
-
-    @classmethod
-    def _missing_(cls, value: object) -> AclPermissionType:
-        return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,13 +310,7 @@ class TransactionCoordinator:
         partitions: Collection[TopicPartition],
         callback: AppendCallback,
     ) -> None:
-        if not transactional_id:
-            callback(Errors.INVALID_REQUEST)
-            return
-        found = self._state_manager.get_transaction_state(transactional_id)
-        if found is None:
-            callback(Errors.INVALID_PRODUCER_ID_MAPPING)
-            return
+        found = self._state_manager.existing_transaction_state(transactional_id)
         if isinstance(found, Errors):
             callback(found)
             return
@@ -339,7 +333,7 @@ class TransactionCoordinator:
             callback(error)
         else:
             self._state_manager.append_transaction_to_log(
-                transactional_id, found.coordinator_epoch, transit, callback
+                metadata.transactional_id, found.coordinator_epoch, transit, callback
             )
 
     def handle_verify_partitions_in_transaction(
@@ -351,11 +345,7 @@ class TransactionCoordinator:
         partitions: Collection[TopicPartition],
     ) -> dict[TopicPartition, Errors]:
         """Whether partitions belong to the ongoing transaction, without adding them."""
-        if not transactional_id:
-            return dict.fromkeys(partitions, Errors.INVALID_REQUEST)
-        found = self._state_manager.get_transaction_state(transactional_id)
-        if found is None:
-            return dict.fromkeys(partitions, Errors.INVALID_PRODUCER_ID_MAPPING)
+        found = self._state_manager.existing_transaction_state(transactional_id)
         if isinstance(found, Errors):
             return dict.fromkeys(partitions, found)
         metadata = found.transaction_metadata

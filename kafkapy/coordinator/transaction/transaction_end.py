@@ -65,13 +65,7 @@ class TransactionEnd:
         callback: AppendCallback,
     ) -> None:
         """Only the coordinator itself may bring a raised epoch, to fence the producer."""
-        if not transactional_id:
-            callback(Errors.INVALID_REQUEST)
-            return
-        found = self._state_manager.get_transaction_state(transactional_id)
-        if found is None:
-            callback(Errors.INVALID_PRODUCER_ID_MAPPING)
-            return
+        found = self._state_manager.existing_transaction_state(transactional_id)
         if isinstance(found, Errors):
             callback(found)
             return
@@ -91,11 +85,11 @@ class TransactionEnd:
                 callback(self._send_markers(metadata, coordinator_epoch, result))
                 return
             if is_epoch_fence:
-                self._mark_failed_fence(transactional_id, coordinator_epoch)
+                self._mark_failed_fence(metadata.transactional_id, coordinator_epoch)
             callback(error)
 
         self._state_manager.append_transaction_to_log(
-            transactional_id, coordinator_epoch, prepared, on_appended
+            metadata.transactional_id, coordinator_epoch, prepared, on_appended
         )
 
     def _prepare_locked(

@@ -160,6 +160,15 @@ class TransactionStateManager:
                 return None
             return CoordinatorEpochAndTxnMetadata(entry.coordinator_epoch, metadata)
 
+    def existing_transaction_state(
+        self, transactional_id: str | None
+    ) -> CoordinatorEpochAndTxnMetadata | Errors:
+        """For requests that only make sense after InitProducerId."""
+        if not transactional_id:
+            return Errors.INVALID_REQUEST
+        found = self.get_transaction_state(transactional_id)
+        return Errors.INVALID_PRODUCER_ID_MAPPING if found is None else found
+
     def put_transaction_state_if_not_exists(
         self, created: TransactionMetadata
     ) -> CoordinatorEpochAndTxnMetadata | Errors:
