@@ -1,0 +1,1 @@
+"""Records of Kafka's batches as Arrow columns, without a Python object per record."""
