@@ -83,14 +83,17 @@ class RecordFields:
     @staticmethod
     def decode(sections: Sequence[RecordSection], columns: frozenset[Column]) -> RecordFields:
         """Raises ValueError when a section is not made of the records that it declares."""
-        content = b"".join([*(section.content for section in sections), PADDING])
+        content = b"".join([PADDING, *(section.content for section in sections), PADDING])
         data = np.frombuffer(content, np.uint8)
         counts = np.array([section.record_count for section in sections], np.int64)
         sizes = np.array([len(section.content) for section in sections], np.int64)
         if (counts < 0).any() or (counts > sizes).any():
             raise ValueError("the number of records cannot be right")
-        bounds = record_starts(content, len(content) - len(PADDING), int(counts.sum()))
-        if (bounds[counts.cumsum()] != sizes.cumsum()).any():
+        begin = len(PADDING)
+        bounds = record_starts(
+            content, begin=begin, end=len(content) - begin, count=int(counts.sum())
+        )
+        if (bounds[counts.cumsum()] != begin + sizes.cumsum()).any():
             raise ValueError("the records do not end where their batch does")
         starts, ends = bounds[:-1], bounds[1:]
 

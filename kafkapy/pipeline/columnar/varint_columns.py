@@ -1,8 +1,9 @@
 """Variable-length integers at many positions of one buffer at once.
 
 The scalar readers are in `kafkapy.utils.varint`, and these agree with them, dropped bits included.
-Positions may lie anywhere: the buffer ends with PADDING bytes of zero, and a position behind its
-content reads a zero there. Whoever calls finds that out by comparing positions with ends.
+Positions may lie behind the buffer, whose last byte is read there then. Let it be a zero, and
+compare positions with ends: whoever calls finds out by that. A number with more bytes than its type
+can need raises ValueError.
 """
 
 from __future__ import annotations
@@ -15,16 +16,13 @@ import numpy.typing as npt
 ByteColumn: TypeAlias = npt.NDArray[np.uint8]
 IntColumn: TypeAlias = npt.NDArray[np.int64]
 
-PADDING: Final = b"\0"
+PADDING: Final = b"\0"  # around a buffer
 
 _MAX_VARINT_BYTES: Final = 5
 _MAX_VARLONG_BYTES: Final = 10
 _MASK_32: Final = np.uint64(0xFFFFFFFF)
 _ONE: Final = np.uint64(1)
-
-
-class VarintTooLongError(ValueError):
-    """A number has more bytes than its type can need."""
+_LOW_BITS: Final = np.uint8(0x7F)
 
 
 def read_varints(data: ByteColumn, positions: IntColumn) -> tuple[IntColumn, IntColumn]:
@@ -42,22 +40,27 @@ def read_varlongs(data: ByteColumn, positions: IntColumn) -> tuple[IntColumn, In
 def _read_groups(
     data: ByteColumn, positions: IntColumn, max_bytes: int
 ) -> tuple[npt.NDArray[np.uint64], IntColumn]:
-    first = data.take(positions, mode="clip")
+    byte = data.take(positions, mode="clip")
     after = positions + 1
-    value = first.astype(np.uint64)
-    # Only the numbers that go on are looked at again: nearly all have one or two bytes.
-    rows = np.flatnonzero(first > 0x7F)
-    if rows.size:
-        value[rows] &= np.uint64(0x7F)
-    for group in range(1, max_bytes):
+    value = byte.astype(np.uint64)
+    goes_on = byte > _LOW_BITS
+    if not goes_on.any():
+        return value, after
+    # Numbers of one and of two bytes, which nearly all are, in steps over whole columns.
+    second = data.take(after, mode="clip")
+    value &= np.uint64(_LOW_BITS)
+    value |= ((second & _LOW_BITS) * goes_on).astype(np.uint64) << np.uint64(7)
+    after += goes_on
+    rows = np.flatnonzero(goes_on & (second > _LOW_BITS))
+    for group in range(2, max_bytes):
         if not rows.size:
             break
         byte = data.take(after[rows], mode="clip")
-        value[rows] |= (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * group)
+        value[rows] |= (byte & _LOW_BITS).astype(np.uint64) << np.uint64(7 * group)
         after[rows] += 1
-        rows = rows[byte > 0x7F]
+        rows = rows[byte > _LOW_BITS]
     if rows.size:
-        raise VarintTooLongError(f"a number at byte {positions[rows[0]]} has no end")
+        raise ValueError(f"a number at byte {positions[rows[0]]} is too long")
     return value, after
 
 
