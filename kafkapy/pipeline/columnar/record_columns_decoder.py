@@ -74,9 +74,12 @@ class RecordColumnsDecoder:
         read_committed: bool = False,
         max_rows: int = 20_000,
         max_bytes: int = 8 * 1024 * 1024,
-        on_corrupt: Callable[[CorruptDataError], None] | None = None,
+        on_corrupt: Callable[[int, str], None] | None = None,
     ) -> None:
-        """`on_corrupt` is told of each batch that is left out; without it such a batch raises."""
+        """`on_corrupt` gets the offset of each batch that is left out, and why.
+
+        Without it a corrupt batch raises CorruptDataError.
+        """
         # constant after construction
         self._topic_partition = topic_partition
         self._columns = schema.columns
@@ -268,10 +271,9 @@ class RecordColumnsDecoder:
             start = end
 
     def _leave_out(self, offset: int, error: Exception) -> None:
-        corrupt = self._corrupt(offset, str(error))
         if self._on_corrupt is None:
-            raise corrupt from error
-        self._on_corrupt(corrupt)
+            raise self._corrupt(offset, str(error)) from error
+        self._on_corrupt(offset, str(error))
 
     def _corrupt(self, offset: int, reason: str) -> CorruptDataError:
         return CorruptDataError(

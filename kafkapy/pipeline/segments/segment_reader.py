@@ -1,0 +1,160 @@
+"""Records out of segment files."""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from kafkapy.common.record.file_records import FileRecords
+from kafkapy.common.record.record_batch import LOG_OVERHEAD, OFFSET_LENGTH
+from kafkapy.pipeline.columnar.record_columns_decoder import RecordColumnsDecoder
+from kafkapy.pipeline.columnar.record_schema import RecordSchema
+from kafkapy.pipeline.pipeline_errors import CorruptDataError, DataLossError
+from kafkapy.pipeline.segments.segment_files import segments_of
+from kafkapy.pipeline.segments.segment_index import offset_entries
+from kafkapy.pipeline.segments.segment_options import SegmentOptions
+from kafkapy.pipeline.segments.segment_planner import SegmentPlanner
+from kafkapy.pipeline.segments.segment_scan import next_boundary, opened
+from kafkapy.pipeline.segments.segment_split import SegmentRange, SegmentSplit
+
+log = logging.getLogger(__name__)
+
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
+_LENGTH: Final = struct.Struct(">i")
+
+
+class SegmentReader(DataSourceReader):
+    """Plans on the driver and reads on the workers; picklable, without state between calls."""
+
+    def __init__(self, options: SegmentOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = RecordSchema.of_spark(schema)
+
+    def partitions(self) -> list[InputPartition]:
+        return [*SegmentPlanner(self._options).splits()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Raises CorruptDataError, or DataLossError for files that were deleted meanwhile."""
+        # Without a split Spark asks for one that holds nothing, to have something to ask for.
+        if isinstance(partition, SegmentSplit):
+            yield from _SplitReading(partition, self._options, self._schema).record_batches()
+
+
+class _SplitReading:
+    """One split on its way through a decoder; not thread-safe."""
+
+    def __init__(self, split: SegmentSplit, options: SegmentOptions, schema: RecordSchema) -> None:
+        self._split = split
+        self._fail_on_corruption = options.fail_on_corruption
+        self._ranges = current_ranges(split)
+        self._decoder = RecordColumnsDecoder(
+            split.topic_partition,
+            schema,
+            start_offset=split.start_offset,
+            end_offset=split.end_offset,
+            check_crcs=options.check_crcs,
+            read_committed=options.read_committed,
+            on_corrupt=self._on_corrupt_batch,
+        )
+        self._decoder.add_aborted(split.aborted)
+        self._left_out = 0
+
+    def record_batches(self) -> Iterator[pa.RecordBatch]:
+        for range_ in self._ranges:
+            with opened(range_.segment) as records:
+                yield from self._range(records, range_)
+        yield from self._decoder.finish()
+        if self._left_out:
+            log.warning(
+                "%s: %d corrupt batches between the offsets %d and %d were left out",
+                self._split.topic_partition,
+                self._left_out,
+                self._split.start_offset,
+                self._split.end_offset,
+            )
+
+    def _range(self, records: FileRecords, range_: SegmentRange) -> Iterator[pa.RecordBatch]:
+        decoder = self._decoder
+        position = range_.position
+        wanted = _CHUNK_BYTES
+        while position < range_.end_position and decoder.next_offset < self._split.end_offset:
+            chunk = _read(records, position, min(wanted, range_.end_position - position))
+            try:
+                yield from decoder.decode(chunk)
+            except CorruptDataError as error:
+                position += decoder.consumed_bytes
+                self._report(range_.segment.path, f"at byte {position}: {error}")
+                # Where it ends is unknown, but the index knows batches behind it.
+                entries = offset_entries(range_.segment)
+                following = next_boundary(records, entries, position + 1)
+                position = range_.end_position if following is None else following.position
+                continue
+            position += decoder.consumed_bytes
+            if decoder.consumed_bytes:
+                wanted = _CHUNK_BYTES
+                continue
+            if len(chunk) == range_.end_position - position:
+                if decoder.next_offset < self._split.end_offset and not range_.may_be_torn:
+                    self._report(
+                        range_.segment.path,
+                        f"{self._split.topic_partition}: the file ends inside the batch behind "
+                        f"offset {decoder.next_offset - 1}",
+                    )
+                return
+            wanted = max(2 * _CHUNK_BYTES, _size_of_first(chunk))
+
+    def _on_corrupt_batch(self, offset: int, reason: str) -> None:
+        bases = [range_.segment.base_offset for range_ in self._ranges]
+        path = self._ranges[max(bisect_right(bases, offset) - 1, 0)].segment.path
+        self._report(
+            path,
+            f"{self._split.topic_partition}: the batch at offset {offset} is corrupt: {reason}",
+        )
+
+    def _report(self, path: str, what: str) -> None:
+        if self._fail_on_corruption:
+            raise CorruptDataError(f"{path}: {what}")
+        self._left_out += 1
+        log.warning("%s: %s; it is left out", path, what)
+
+
+def current_ranges(split: SegmentSplit) -> tuple[SegmentRange, ...]:
+    """The split's ranges, or the same offsets elsewhere if a broker has compacted them meanwhile.
+
+    Raises DataLossError if they are gone.
+    """
+    if all(range_.segment.is_current for range_ in split.ranges):
+        return split.ranges
+    directory = os.path.dirname(split.ranges[0].segment.path)
+    segments = segments_of(directory)
+    if not segments or segments[0].base_offset > split.start_offset:
+        raise DataLossError(
+            f"{split.topic_partition}: the records from offset {split.start_offset} on have been "
+            f"deleted from {directory} since the query was planned"
+        )
+    ends = [segment.base_offset for segment in segments[1:]] + [split.end_offset + 1]
+    return tuple(
+        SegmentRange(segment, 0, segment.size, may_be_torn=segment is segments[-1])
+        for segment, end in zip(segments, ends, strict=True)
+        if segment.base_offset < split.end_offset and end > split.start_offset
+    )
+
+
+def _read(records: FileRecords, position: int, size: int) -> bytes:
+    data = records.read(position, size)
+    if len(data) < size:
+        raise DataLossError(f"{records.path} has become shorter while it was read")
+    return data
+
+
+def _size_of_first(chunk: bytes) -> int:
+    (length,) = _LENGTH.unpack_from(chunk, OFFSET_LENGTH)
+    return LOG_OVERHEAD + int(length)

@@ -1,0 +1,51 @@
+"""The offset that a time stands for."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBatch
+from kafkapy.pipeline.segments.segment_files import PartitionLog, SegmentFile
+from kafkapy.pipeline.segments.segment_index import time_entries
+from kafkapy.pipeline.segments.segment_scan import SegmentScan, floor_position, opened
+from kafkapy.storage.time_index import TimestampOffset
+
+
+def first_offset_since(log: PartitionLog, timestamp_ms: int) -> int | None:
+    """The offset of the first record that is not older; None if all are."""
+    for number, segment in enumerate(log.segments):
+        entries = time_entries(segment)
+        # The entry for a segment's youngest record is written when the segment is closed.
+        is_closed = number < len(log.segments) - 1
+        if is_closed and entries and entries[-1].timestamp < timestamp_ms:
+            continue
+        found = _first_in(segment, timestamp_ms, entries)
+        if found is not None:
+            return found
+    return None
+
+
+def _first_in(
+    segment: SegmentFile, timestamp_ms: int, entries: list[TimestampOffset]
+) -> int | None:
+    older = bisect_left(entries, timestamp_ms, key=lambda entry: entry.timestamp)
+    position = floor_position(segment, entries[older - 1].offset) if older else 0
+    with opened(segment) as records:
+        for batch in SegmentScan(records, position):
+            if batch.max_timestamp >= timestamp_ms:
+                found = _first_of(batch, timestamp_ms)
+                if found is not None:
+                    return found
+    return None
+
+
+def _first_of(batch: FileChannelRecordBatch, timestamp_ms: int) -> int | None:
+    try:
+        for record in batch.records():
+            if record.timestamp >= timestamp_ms:
+                return record.offset
+    except ApiError:
+        # Reading comes across it, and says so.
+        return batch.last_offset
+    return None
