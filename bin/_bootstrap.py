@@ -21,7 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 CORE = "core"
 COMPILED = "compiled"
 # What an installation is made from.
-SOURCES = ("kafkapy", "setup.cfg", "setup.py", "README.md", "LICENSE")
+SOURCES = (
+    "kafkapy",
+    "pyspark_kafkapy.py",
+    "pyspark_kafkapy_segments.py",
+    "setup.cfg",
+    "setup.py",
+    "README.md",
+    "LICENSE",
+)
 
 
 def main(extra: str) -> int:
@@ -48,7 +56,9 @@ def main(extra: str) -> int:
 
 
 def install(python: Path, extra: str) -> None:
-    pip_install(python, "--editable", str(ROOT) if extra == CORE else f"{ROOT}[{extra}]")
+    # As a plain entry of the path: Spark looks for modules pyspark_*, and in directories only.
+    mode = "--config-settings=editable_mode=compat"
+    pip_install(python, mode, "--editable", str(ROOT) if extra == CORE else f"{ROOT}[{extra}]")
     subprocess.run([str(python), "-m", "compileall", "-q", str(ROOT / "kafkapy")], check=False)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 KAFKA_VERSION = "3.9.1"
 KAFKAJS_VERSION = "2.2.4"
+SPARK_VERSION = "4.3.0"
 TIMEOUT_S = 60
 
 _JAVA_SOURCES = Path(__file__).parent / "java"
@@ -47,6 +48,18 @@ def require_kafkajs() -> Path:
     if not modules.is_dir() or shutil.which("node") is None:
         _skip("kafkajs")
     return modules
+
+
+def spark_connector_jars() -> list[Path]:
+    """Spark's own connector for Kafka; none if it was not fetched."""
+    return sorted((cache_dir() / f"spark-kafka-{SPARK_VERSION}" / "jars").glob("*.jar"))
+
+
+def require_spark_connector() -> list[Path]:
+    jars = spark_connector_jars()
+    if not jars:
+        _skip("spark-kafka")
+    return jars
 
 
 def _skip(tool: str) -> None:

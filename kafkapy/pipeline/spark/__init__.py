@@ -1,0 +1,1 @@
+"""Where Spark and kafkapy meet: Java, sessions, and the data sources' names."""
