@@ -15,7 +15,7 @@ import pytest
 
 KAFKA_VERSION = "3.9.1"
 KAFKAJS_VERSION = "2.2.4"
-SPARK_VERSION = "4.3.0"
+SPARK_KAFKA_VERSION = "4.2.0"
 TIMEOUT_S = 60
 
 _JAVA_SOURCES = Path(__file__).parent / "java"
@@ -52,7 +52,7 @@ def require_kafkajs() -> Path:
 
 def spark_connector_jars() -> list[Path]:
     """Spark's own connector for Kafka; none if it was not fetched."""
-    return sorted((cache_dir() / f"spark-kafka-{SPARK_VERSION}" / "jars").glob("*.jar"))
+    return sorted((cache_dir() / f"spark-kafka-{SPARK_KAFKA_VERSION}" / "jars").glob("*.jar"))
 
 
 def require_spark_connector() -> list[Path]:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 from kafkapy.pipeline.spark.kafka_data_source import KafkaDataSource
 
-# Spark found the source by itself, by its module pyspark_kafkapy… on the Python path.
-_FOUND_BY_SPARK = "DATA_SOURCE_ALREADY_EXISTS"
-
 
 def register_data_sources(spark: SparkSession) -> None:
     """Makes format("kafkapy") and format("kafkapy-segments") known. Idempotent."""
     for source in _data_sources():
-        try:
-            spark.dataSource.register(source)
-        except AnalysisException as error:
-            if error.getCondition() != _FOUND_BY_SPARK:
-                raise
+        spark.dataSource.register(source)
 
 
 def _data_sources() -> list[type[DataSource]]:
