@@ -1,9 +1,15 @@
-"""Fixtures that every part of the suite uses."""
+"""Fixtures that every part of the suite uses, and how it is spread over workers."""
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.helpers.mock_scheduler import MockScheduler
 from tests.helpers.mock_time import MockTime
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 
 @pytest.fixture
@@ -14,3 +20,17 @@ def time() -> MockTime:
 @pytest.fixture
 def scheduler(time: MockTime) -> MockScheduler:
     return time.scheduler
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Scheduling | None":
+    from tests.helpers.distribution import FileScheduling
+
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        from tests.helpers.distribution import rank_of
+
+        items.sort(key=lambda item: rank_of(item.nodeid))
