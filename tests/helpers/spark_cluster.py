@@ -1,0 +1,126 @@
+"""A standalone Spark cluster on loopback, from the pyspark wheel."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+from kafkapy.pipeline.spark.java_runtime import find_java
+from tests.helpers.waiting import wait_until
+
+SPARK_HOME = Path(pyspark.__file__).parent
+_START_TIMEOUT_S = 90
+_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
+_REGISTERED = "Successfully registered with master"
+# Start-up and a small footprint count here, peak speed does not.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+
+
+def spark_environment() -> dict[str, str]:
+    """For Spark's own scripts: Java, this Python, loopback."""
+    return {
+        **find_java(os.environ).applied_to(os.environ),
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "128m",
+        "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+class SparkDaemon:
+    """A master or a worker, with all that it starts."""
+
+    def __init__(self, directory: Path, name: str, command: list[str]) -> None:
+        self._output = directory / f"{name}.txt"
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                [SPARK_HOME / "bin" / "spark-class", *command],
+                cwd=directory,
+                env=spark_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # A worker's executors are of its group, and end with it.
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return self._output.read_text(errors="replace")
+
+    def await_saying(self, pattern: str | re.Pattern[str]) -> re.Match[str]:
+        def answer() -> bool:
+            assert self._process.poll() is None, self.said[-4000:]
+            return re.search(pattern, self.said) is not None
+
+        wait_until(answer, _START_TIMEOUT_S, pause=0.05)
+        found = re.search(pattern, self.said)
+        assert found is not None
+        return found
+
+    def kill(self) -> None:
+        """As kill -9 of it and its executors. Idempotent."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+class SparkCluster:
+    """One master and some workers of one core each."""
+
+    def __init__(self, directory: Path, *, workers: int) -> None:
+        self._directory = directory
+        host = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+        self._master = SparkDaemon(
+            directory, "master", ["org.apache.spark.deploy.master.Master", *host]
+        )
+        self.workers: list[SparkDaemon] = []
+        try:
+            self.address = self._master.await_saying(_MASTER)[1]
+            for number in range(workers):
+                limits = ["--cores", "1", "--memory", "1g"]
+                place = ["--work-dir", str(directory / f"work-{number}")]
+                command = ["org.apache.spark.deploy.worker.Worker", *host, *limits, *place]
+                self.workers.append(
+                    SparkDaemon(directory, f"worker-{number}", [*command, self.address])
+                )
+            for worker in self.workers:
+                worker.await_saying(_REGISTERED)
+        except BaseException:
+            self.stop()
+            raise
+
+    def submit_command(self, script: Path, *arguments: str, conf: Mapping[str, str]) -> list[str]:
+        """What runs a script as a driver of this cluster."""
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+            "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+            "spark.executor.memory": "512m",
+            "spark.sql.warehouse.dir": str(self._directory / "warehouse"),
+            **conf,
+        }
+        options = [f"--conf={name}={value}" for name, value in settings.items()]
+        submit = str(SPARK_HOME / "bin" / "spark-submit")
+        return [submit, "--master", self.address, *options, str(script), *arguments]
+
+    def stop(self) -> None:
+        for daemon in (*self.workers, self._master):
+            daemon.kill()
+
+
+@contextmanager
+def running_cluster(directory: Path, *, workers: int) -> Iterator[SparkCluster]:
+    cluster = SparkCluster(directory, workers=workers)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
