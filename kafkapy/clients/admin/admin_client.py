@@ -72,6 +72,7 @@ from kafkapy.clients.admin.apis.transactions import (
     AbortTransactionHandler,
     DescribeProducersHandler,
     DescribeTransactionsHandler,
+    EndTransactionsHandler,
     FenceProducersHandler,
     ListTransactionsHandler,
 )
@@ -121,6 +122,7 @@ from kafkapy.clients.admin.user_scram_credential import (
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.client_config import parse_client_config
 from kafkapy.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from kafkapy.clients.producer.prepared_transaction import PreparedTransaction
 from kafkapy.common.election_type import ElectionType
 from kafkapy.common.errors import GroupIdNotFoundError, UnsupportedVersionError
 from kafkapy.common.security.acl import AclBinding, AclBindingFilter
@@ -477,6 +479,19 @@ class AdminClient:
     ) -> None:
         """End a transaction that hangs in one partition, behind its coordinator's back."""
         self._calls.run(AbortTransactionHandler(spec), [spec.topic_partition], timeout_ms)
+
+    def end_transactions(
+        self,
+        transactions: Iterable[PreparedTransaction],
+        *,
+        is_commit: bool,
+        timeout_ms: int | None = None,
+        raise_errors: bool = True,
+    ) -> Results[str, None]:
+        """Commit or abort what producers have prepared; a second time does no harm."""
+        by_id = {transaction.transactional_id: transaction for transaction in transactions}
+        handler = EndTransactionsHandler(by_id, is_commit=is_commit)
+        return self._calls.run(handler, by_id, timeout_ms, raise_errors=raise_errors)
 
     def fence_producers(
         self,

@@ -25,6 +25,7 @@ from kafkapy.clients.producer.partitioner import (
     partition_for_key,
     partitioner_of,
 )
+from kafkapy.clients.producer.prepared_transaction import PreparedTransaction
 from kafkapy.clients.producer.producer_config import ProducerConfig, parse_producer_config
 from kafkapy.clients.producer.producer_interceptors import ProducerInterceptors
 from kafkapy.clients.producer.producer_metadata import ProducerMetadata
@@ -384,6 +385,16 @@ class KafkaProducer:
 
     def abort_transaction(self) -> None:
         self._await(self._manager().begin_abort())
+
+    def prepare_transaction(self) -> PreparedTransaction:
+        """Wait until all records are written, and leave the end of the transaction to others.
+
+        Closing the producer does not abort it then; AdminClient.end_transactions ends it. Raises
+        what a record failed with. commit_transaction and abort_transaction still work.
+        """
+        manager = self._manager()
+        self.flush()
+        return manager.prepare_transaction()
 
     def _manager(self) -> TransactionManager:
         self._ensure_open()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kafkapy.clients.client_errors import IllegalStateError
 from kafkapy.clients.consumer.consumer_group_metadata import ConsumerGroupMetadata
 from kafkapy.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from kafkapy.clients.producer.prepared_transaction import PreparedTransaction
 from kafkapy.clients.producer.producer_batch import ProducerBatch
 from kafkapy.clients.producer.producer_id_and_epoch import (
     MAX_PRODUCER_EPOCH,
@@ -127,6 +128,18 @@ class TransactionManager:
             self._raise_if_pending_locked("begin_transaction")
             self.maybe_fail_with_error()
             self._transition_to_locked(TransactionState.IN_TRANSACTION)
+
+    def prepare_transaction(self) -> PreparedTransaction:
+        """Nothing more goes into the transaction, which outlives the producer. After a flush."""
+        with self.lock:
+            self._ensure_transactional()
+            self._raise_if_pending_locked("prepare_transaction")
+            self.maybe_fail_with_error()
+            if not self._transaction_started:
+                raise IllegalStateError("There is no transaction with records to be prepared")
+            self._transition_to_locked(TransactionState.PREPARED_TRANSACTION)
+            assert self.transactional_id is not None
+            return PreparedTransaction(self.transactional_id, *self._producer_id_and_epoch)
 
     def begin_commit(self) -> TransactionalRequestResult:
         def start() -> TransactionalRequestResult:

@@ -65,7 +65,7 @@ _LAST_ADD_PARTITIONS_OF_CLIENTS = 3
 _FIRST_TXN_OFFSET_COMMIT_WITH_MEMBER = 3
 # Later versions imply the second protocol of transactions, which this client does not speak.
 _LAST_TXN_OFFSET_COMMIT = 4
-_LAST_END_TXN = 4
+LAST_END_TXN_VERSION = 4
 
 _COORDINATOR_MOVED = (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE)
 _FENCED = (Errors.INVALID_PRODUCER_EPOCH, Errors.PRODUCER_FENCED)
@@ -381,7 +381,7 @@ class EndTxnHandler(TxnRequestHandler):
                 producer_epoch=self._identity.epoch,
                 committed=self._is_commit,
             ),
-            max_version=_LAST_END_TXN,
+            max_version=LAST_END_TXN_VERSION,
         )
 
     def handle_response(self, response: Message) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kafkapy.clients.admin.admin_api_handler import AdminApiHandler, ApiResult
@@ -18,6 +18,8 @@ from kafkapy.clients.admin.transaction_description import (
     TransactionState,
 )
 from kafkapy.clients.client_request import VersionedRequest
+from kafkapy.clients.producer.prepared_transaction import PreparedTransaction
+from kafkapy.clients.producer.txn_request_handlers import LAST_END_TXN_VERSION
 from kafkapy.common.errors import Errors
 from kafkapy.common.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -27,6 +29,7 @@ from kafkapy.common.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
+from kafkapy.common.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.common.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -119,6 +122,40 @@ class FenceProducersHandler(
         result = self.new_result()
         fenced = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
         result.file(keys[0], response.error_code, fenced)
+        return result
+
+
+class EndTransactionsHandler(TransactionCoordinatorHandler[None, EndTxnResponse]):
+    """Ends transactions in the place of the producers that have prepared them.
+
+    Ending one again in the same way does nothing, so a request whose answer is lost is repeated.
+    """
+
+    call_name = "end_transactions"
+    retriable = frozenset({Errors.COORDINATOR_LOAD_IN_PROGRESS, Errors.CONCURRENT_TRANSACTIONS})
+
+    def __init__(self, transactions: Mapping[str, PreparedTransaction], *, is_commit: bool) -> None:
+        super().__init__(is_batched=False)
+        self._transactions = transactions
+        self._is_commit = is_commit
+
+    def build_request(self, keys: Sequence[str], timeout_ms: int) -> VersionedRequest:
+        transaction = self._transactions[keys[0]]
+        return VersionedRequest(
+            EndTxnRequest(
+                transactional_id=transaction.transactional_id,
+                producer_id=transaction.producer_id,
+                producer_epoch=transaction.epoch,
+                committed=self._is_commit,
+            ),
+            max_version=LAST_END_TXN_VERSION,
+        )
+
+    def handle_response(
+        self, keys: Sequence[str], response: EndTxnResponse, node: Node
+    ) -> ApiResult[str, None]:
+        result = self.new_result()
+        result.file(keys[0], response.error_code, None)
         return result
 
 

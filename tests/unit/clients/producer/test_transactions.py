@@ -53,6 +53,9 @@ LEGAL = {
     (_S.COMMITTING_TRANSACTION, _S.READY),
     (_S.ABORTING_TRANSACTION, _S.READY),
     (_S.READY, _S.IN_TRANSACTION),
+    (_S.IN_TRANSACTION, _S.PREPARED_TRANSACTION),
+    (_S.PREPARED_TRANSACTION, _S.COMMITTING_TRANSACTION),
+    (_S.PREPARED_TRANSACTION, _S.ABORTING_TRANSACTION),
     (_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION),
     (_S.IN_TRANSACTION, _S.ABORTING_TRANSACTION),
     (_S.ABORTABLE_ERROR, _S.ABORTING_TRANSACTION),
@@ -422,6 +425,28 @@ def test_closing_aborts_the_open_transaction(harness: Harness) -> None:
 
     assert harness.txn.state is _S.READY
     assert harness.client.is_closed
+
+
+def test_closing_leaves_a_prepared_transaction_open(harness: Harness) -> None:
+    begin_and_send(harness)
+
+    prepared = harness.txn.prepare_transaction()
+    harness.sender.initiate_close()
+    harness.sender.run()
+
+    assert prepared == ("txn", PRODUCER_ID, 0)
+    assert harness.sent(EndTxnRequest) == []
+    with pytest.raises(IllegalStateError, match="within a transaction"):
+        harness.txn.ensure_may_send()
+
+
+def test_transaction_without_records_cannot_be_prepared(harness: Harness) -> None:
+    harness.txn.begin_transaction()
+
+    with pytest.raises(IllegalStateError, match="no transaction with records"):
+        harness.txn.prepare_transaction()
+
+    assert harness.txn.state is _S.IN_TRANSACTION
 
 
 def test_closing_by_force_ends_who_waits(harness: Harness) -> None:
