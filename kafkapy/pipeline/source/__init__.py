@@ -1,0 +1,1 @@
+"""format("kafkapy"), reading: topics in batches and in streams."""
