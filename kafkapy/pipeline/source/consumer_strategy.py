@@ -22,6 +22,9 @@ class AssignedPartitions:
     topic_ids: Mapping[str, UUID]
     missing: tuple[str, ...] = ()
 
+    def id_of(self, partition: TopicPartition) -> UUID:
+        return self.topic_ids[partition.topic]
+
 
 @dataclass(frozen=True, slots=True)
 class AssignStrategy:

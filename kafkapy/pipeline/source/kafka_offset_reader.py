@@ -11,6 +11,7 @@ from kafkapy.clients.admin.admin_client import AdminClient
 from kafkapy.clients.admin.admin_client_config import AdminClientConfig
 from kafkapy.clients.admin.offset_spec import IsolationLevel, OffsetSpec
 from kafkapy.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from kafkapy.clients.deadline import Deadline
 from kafkapy.common.errors import (
     InvalidConfigurationError,
     KafkaError,
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _COMMIT_TIMEOUT_MS = 10_000
+_GONE_AFTER_MS = 5_000
+_GONE_INTERVAL_MS = 250
 NO_MATCH = -1
 
 
@@ -67,9 +70,17 @@ class KafkaOffsetReader:
         if admin is not None:
             admin.close()
 
-    def assigned_partitions(self) -> AssignedPartitions:
+    def assigned_partitions(self, known: Collection[TopicPartition] = ()) -> AssignedPartitions:
+        """What there is now. When something `known` is not, that is not believed at once: a broker
+        that has just started may not have heard of it yet."""
         strategy = self._options.strategy
-        return self._ask(f"which partitions there are ({strategy})", strategy.assigned_partitions)
+        what = f"which partitions there are ({strategy})"
+        deadline = Deadline(self._time, _GONE_AFTER_MS)
+        while True:
+            found = self._ask(what, strategy.assigned_partitions)
+            if found.partitions.issuperset(known) or deadline.is_expired:
+                return found
+            self._time.sleep(_GONE_INTERVAL_MS)
 
     def earliest(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         return self._list_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
@@ -100,9 +111,7 @@ class KafkaOffsetReader:
     def commit_to_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """KafkaError when that is not done for all of them."""
         committed = {p: OffsetAndMetadata(offset) for p, offset in offsets.items()}
-        self._client().alter_consumer_group_offsets(
-            group, committed, timeout_ms=_COMMIT_TIMEOUT_MS
-        )
+        self._client().alter_consumer_group_offsets(group, committed, timeout_ms=_COMMIT_TIMEOUT_MS)
 
     def _list_offsets(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         if not wanted:

@@ -1,0 +1,150 @@
+"""Streams of format("kafkapy")."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from kafkapy.common.errors import KafkaError
+from kafkapy.pipeline.columnar.record_schema import RecordSchema
+from kafkapy.pipeline.source.kafka_offset_reader import KafkaOffsetReader
+from kafkapy.pipeline.source.kafka_source_offset import KafkaSourceOffset
+from kafkapy.pipeline.source.kafka_source_options import SourceOptions
+from kafkapy.pipeline.source.offset_range import KafkaInputPartition
+from kafkapy.pipeline.source.offset_range_calculator import OffsetRangeCalculator
+from kafkapy.pipeline.source.offset_range_fetcher import OffsetRangeFetcher
+from kafkapy.pipeline.source.offset_range_planner import OffsetRangePlanner
+from kafkapy.pipeline.source.read_limit_calculator import ReadLimitCalculator
+from kafkapy.utils.time import SystemTime, Time
+
+logger = logging.getLogger(__name__)
+
+# Spark asks again every few milliseconds while there is nothing new.
+_IDLE_INTERVAL_MS = 100
+
+
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans micro-batches on the driver, and reads a range of one in each task. For one thread.
+
+    Only what it was told is pickled: connections are made where they are used.
+
+    Ports: org.apache.spark.sql.kafka010.KafkaMicroBatchStream
+    """
+
+    def __init__(
+        self, options: SourceOptions, schema: StructType, time: Time | None = None
+    ) -> None:
+        # constant after construction
+        self._options = options
+        self._spark_schema = schema
+        self._schema = RecordSchema.of_spark(schema)
+        self._time = time or SystemTime()
+        self._reader = KafkaOffsetReader(options, self._time)
+        self._planner = OffsetRangePlanner(options, self._reader)
+        self._limits = ReadLimitCalculator(
+            self._time,
+            max_offsets=options.max_offsets_per_trigger,
+            min_offsets=options.min_offsets_per_trigger,
+            max_trigger_delay_ms=options.max_trigger_delay_ms,
+        )
+
+        self._latest: KafkaSourceOffset | None = None
+        self._final: KafkaSourceOffset | None = None  # with Trigger.AvailableNow
+        self._idle_since_ms: int | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KafkaStreamReader, (self._options, self._spark_schema)
+
+    def initialOffset(self) -> dict[str, Any]:
+        initial = self._planner.initial_offset()
+        if (final := self._final) is not None:
+            # That is older: a query that starts at the latest offset must not start after its end.
+            offsets = {
+                partition: min(offset, final.offsets[partition])
+                for partition, offset in initial.offsets.items()
+                if partition in final.offsets
+            }
+            initial = KafkaSourceOffset(offsets, initial.topic_ids)
+        return initial.to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Says only that there is a limit: Spark takes no least together with a most."""
+        if (most := self._options.max_offsets_per_trigger) is not None:
+            return ReadMaxRows(most)
+        if (least := self._options.min_offsets_per_trigger) is not None:
+            return ReadMinRows(least)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What comes from now on is left for the next run."""
+        self._final = self._planner.latest_offset(KafkaSourceOffset({}, {}))
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        begin = KafkaSourceOffset.from_json(start)
+        if self._final is None:
+            self._wait_while_idle()
+        self._latest = latest = self._final or self._planner.latest_offset(begin)
+        starts = self._planner.starts(begin, latest)
+        end = latest
+        if not isinstance(limit, ReadAllAvailable):
+            # The last batch of Trigger.AvailableNow would wait for more that does not come.
+            if self._final is None and self._limits.is_too_little(starts, latest.offsets):
+                self._idle_since_ms = self._time.hi_res_clock_ms()
+                return start
+            limited = self._limits.rate_limit(starts, latest.offsets)
+            end = KafkaSourceOffset(limited, latest.topic_ids)
+        found = end.to_json()
+        self._idle_since_ms = self._time.hi_res_clock_ms() if found == start else None
+        return found
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """What Spark shows beside the offsets of a batch: the ends of the logs when it was made."""
+        return None if self._latest is None else self._latest.to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        options = self._options
+        ranges = self._planner.stream_ranges(
+            KafkaSourceOffset.from_json(start), KafkaSourceOffset.from_json(end)
+        )
+        calculator = OffsetRangeCalculator(
+            options.min_partitions, options.max_records_per_partition
+        )
+        return [KafkaInputPartition(offset_range) for offset_range in calculator.ranges(ranges)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, KafkaInputPartition)
+        fetcher = OffsetRangeFetcher(
+            partition.offset_range, self._schema, self._options, SystemTime()
+        )
+        yield from fetcher.record_batches()
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Shows the group how far the query is; what Spark goes by is its checkpoint."""
+        group = self._options.commit_offsets_to_group
+        if group is None:
+            return
+        try:
+            self._reader.commit_to_group(group, KafkaSourceOffset.from_json(end).offsets)
+        except KafkaError as error:
+            # The next batch commits what this one did, and more.
+            logger.warning("Offsets are not committed to group %s: %s", group, error)
+
+    def stop(self) -> None:
+        self._reader.close()
+
+    def _wait_while_idle(self) -> None:
+        if self._idle_since_ms is not None:
+            passed_ms = self._time.hi_res_clock_ms() - self._idle_since_ms
+            self._time.sleep(max(0, _IDLE_INTERVAL_MS - passed_ms))
