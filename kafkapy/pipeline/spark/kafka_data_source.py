@@ -44,7 +44,7 @@ class KafkaDataSource(DataSource):
         from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
         from kafkapy.pipeline.sink.kafka_writer import KafkaWriter
 
-        return KafkaWriter(SinkOptions.of(self.options), schema)
+        return KafkaWriter(SinkOptions.of(self.options), schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
