@@ -44,14 +44,19 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(
-        self, options: SourceOptions, schema: StructType, time: Time | None = None
+        self,
+        options: SourceOptions,
+        schema: StructType,
+        *,
+        time: Time | None = None,
+        offset_reader: KafkaOffsetReader | None = None,
     ) -> None:
         # constant after construction
         self._options = options
         self._spark_schema = schema
         self._schema = RecordSchema.of_spark(schema)
         self._time = time or SystemTime()
-        self._reader = KafkaOffsetReader(options, self._time)
+        self._reader = offset_reader or KafkaOffsetReader(options, self._time)
         self._planner = OffsetRangePlanner(options, self._reader)
         self._limits = ReadLimitCalculator(
             self._time,
