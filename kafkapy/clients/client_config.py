@@ -2,6 +2,8 @@
 
 Each client takes Kafka's settings as keyword arguments in snake_case, or as `properties`, a dict
 with the dotted names; where both name a setting the keyword wins. Values may be typed or texts.
+kafka-python's keywords `sasl_plain_username` and `sasl_plain_password` are taken as what they
+stand for, a `sasl_jaas_config`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from kafkapy.common.config_def import (
     one_of,
 )
 from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.password import Password
+from kafkapy.common.security.sasl.sasl_clients import login_of
+from kafkapy.common.security.security_config import SecurityConfig
 from kafkapy.metadata.end_point import SecurityProtocol
 
 ConfigT = TypeVar("ConfigT")
@@ -29,12 +34,14 @@ USE_ALL_DNS_IPS = "use_all_dns_ips"
 RESOLVE_CANONICAL = "resolve_canonical_bootstrap_servers_only"
 REBOOTSTRAP = "rebootstrap"
 
+_USERNAME = "sasl_plain_username"
+_PASSWORD = "sasl_plain_password"
 _INTEGERS = (ConfigType.SHORT, ConfigType.INT, ConfigType.LONG)
 
 
 @dataclass(frozen=True, slots=True)
-class CommonClientConfig:
-    """The settings of every client.
+class CommonClientConfig(SecurityConfig):
+    """The settings of every client. Its secrets show neither in repr nor in error texts.
 
     Ports: org.apache.kafka.clients.CommonClientConfigs
     """
@@ -138,8 +145,8 @@ class CommonClientConfig:
     security_protocol: str = config(
         "security.protocol",
         SecurityProtocol.PLAINTEXT.name,
-        one_of(SecurityProtocol.PLAINTEXT.name),
-        doc="How to talk to brokers.",
+        one_of(*(protocol.name for protocol in SecurityProtocol)),
+        doc="How to talk to brokers: with TLS or without, with SASL or without.",
     )
 
 
@@ -155,7 +162,7 @@ def parse_client_config(
         if key is None:
             raise InvalidConfigurationError(f"Unknown configuration {name!r}")
         values[key.field_name] = _typed(key, value)
-    for keyword, value in keywords.items():
+    for keyword, value in _with_login(keywords).items():
         key = by_keyword.get(keyword)
         if key is None:
             raise InvalidConfigurationError(f"Unknown configuration {keyword!r}")
@@ -164,6 +171,21 @@ def parse_client_config(
     if missing.field_name not in values:
         missing.validate(missing.default)
     return cls(**values)
+
+
+def _with_login(keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords, with kafka-python's for a name and a password as what they stand for."""
+    if not any(keyword in keywords for keyword in (_USERNAME, _PASSWORD)):
+        return keywords
+    others = {k: v for k, v in keywords.items() if k not in (_USERNAME, _PASSWORD)}
+    username, password = keywords.get(_USERNAME), keywords.get(_PASSWORD)
+    if not isinstance(username, str) or not isinstance(password, str):
+        raise InvalidConfigurationError(
+            f"{_USERNAME} and {_PASSWORD} belong together, and both are texts"
+        )
+    if "sasl_jaas_config" in others:
+        raise InvalidConfigurationError(f"{_USERNAME} and sasl.jaas.config exclude each other")
+    return {**others, "sasl_jaas_config": login_of(username, password)}
 
 
 def _typed(key: ConfigKey, value: Any) -> Any:
@@ -181,6 +203,9 @@ def _typed(key: ConfigKey, value: Any) -> Any:
             value = tuple(value) if good else value
         case ConfigType.CLASS:
             good = not isinstance(value, str)
+        case ConfigType.PASSWORD:
+            good = isinstance(value, Password)
+            value = value if good else Password("")  # whatever was meant, it is a secret
         case kind if kind in _INTEGERS:
             good = isinstance(value, int) and not isinstance(value, bool)
         case _:

@@ -9,12 +9,12 @@ import re
 import socket
 from collections.abc import Iterable
 
+from kafkapy.clients.client_channel_builder import client_channel_builder
 from kafkapy.clients.client_config import REBOOTSTRAP, RESOLVE_CANONICAL, CommonClientConfig
 from kafkapy.clients.metadata import Metadata
 from kafkapy.clients.metadata_updater import MetadataUpdater
 from kafkapy.clients.network_client import NetworkClient, NetworkClientConfig
 from kafkapy.common.errors import InvalidConfigurationError
-from kafkapy.common.network.channel_builders import PlaintextChannelBuilder
 from kafkapy.common.network.selector import Selector
 from kafkapy.common.network.send_receive import UNLIMITED
 from kafkapy.utils.time import Time
@@ -67,7 +67,7 @@ def create_network_client(
 ) -> NetworkClient:
     """A client with connections of its own. `metadata` or the updater, as NetworkClient wants."""
     selector = Selector(
-        PlaintextChannelBuilder(),
+        client_channel_builder(config, time, client_id=client_id),
         time,
         max_receive_size=UNLIMITED,
         connections_max_idle_ms=config.connections_max_idle_ms,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from kafkapy.common.errors import ApiError
-from kafkapy.common.network.selector import SocketAddress
+from kafkapy.common.network.socket_address import SocketAddress
 from kafkapy.utils.backoff import ExponentialBackoff
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class ConnectionState(Enum):
 def resolve_host(host: str, port: int) -> list[SocketAddress]:
     """Every address of the host; OSError when it has none."""
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [SocketAddress(family, sockaddr) for family, _, _, _, sockaddr in answers]
+    return [SocketAddress(family, sockaddr, host) for family, _, _, _, sockaddr in answers]
 
 
 @dataclass(slots=True)

@@ -27,18 +27,17 @@ from kafkapy.clients.in_flight_requests import InFlightRequest, InFlightRequests
 from kafkapy.clients.metadata import Metadata
 from kafkapy.clients.metadata_updater import MetadataUpdater
 from kafkapy.clients.throttling import should_client_throttle, throttle_time_ms
-from kafkapy.common.errors import ApiError, Errors, UnsupportedVersionError
+from kafkapy.common.errors import (
+    ApiError,
+    AuthenticationError,
+    Errors,
+    UnsupportedVersionError,
+)
+from kafkapy.common.network.request_framing import frame_request, parse_response
 from kafkapy.common.network.selector import USE_DEFAULT_BUFFER, Selector
-from kafkapy.common.network.send_receive import SIZE, SIZE_BYTES, NetworkSend
-from kafkapy.common.network.transport_layer import Buffer
 from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.codec import ProtocolError
-from kafkapy.common.protocol.headers import (
-    RequestHeader,
-    ResponseHeader,
-    response_header_version,
-)
-from kafkapy.common.protocol.message_registry import response_class
+from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.common.protocol.messages.metadata import MetadataResponse
 from kafkapy.common.protocol.schema import Message
@@ -49,7 +48,6 @@ logger = logging.getLogger(__name__)
 
 CLIENT_SOFTWARE_NAME = "kafkapy-clients"
 _MAX_CORRELATION_ID = 0x7FFFFFFF
-_ERROR_CODE_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +348,7 @@ class NetworkClient:
                     wanted.api_key, wanted.min_version, wanted.max_version
                 )
             header = request.make_header(version)
-            send = _frame(header, wanted.build(version))
+            send = frame_request(header, wanted.build(version))
         except UnsupportedVersionError as mismatch:
             logger.debug("%s cannot be sent to node %d: %s", request, node_id, mismatch)
             if not is_internal:
@@ -395,7 +393,7 @@ class NetworkClient:
                 self._drop_connection(node_id, responses, now_ms)
                 continue
             try:
-                message = _parse_response(payload, request.header)
+                message = parse_response(payload, request.header)
             except ProtocolError as error:
                 logger.warning("Node %d sent a malformed response: %s", node_id, error)
                 responses.extend(self._end_request(request, now_ms))
@@ -447,8 +445,12 @@ class NetworkClient:
             node_id = int(channel.id)
             if self._states.state(node_id).is_disconnected:
                 continue  # it was closed here, and handled there
-            logger.info("Node %d disconnected: %s", node_id, cause)
-            self._process_disconnection(node_id, responses, now_ms)
+            if isinstance(cause, AuthenticationError):
+                logger.error("Node %d: %s", node_id, cause)
+                self._process_disconnection(node_id, responses, now_ms, refusal=cause)
+            else:
+                logger.info("Node %d disconnected: %s", node_id, cause)
+                self._process_disconnection(node_id, responses, now_ms)
 
     def _handle_connections(self) -> None:
         connected = self._selector.connected
@@ -503,8 +505,12 @@ class NetworkClient:
         now_ms: int,
         *,
         timed_out: bool = False,
+        refusal: AuthenticationError | None = None,
     ) -> None:
-        self._states.disconnected(node_id, now_ms)
+        if refusal is None:
+            self._states.disconnected(node_id, now_ms)
+        else:
+            self._states.authentication_failed(node_id, now_ms, refusal)
         self._forget_versions(node_id)
         self._end_requests(node_id, now_ms, responses, timed_out=timed_out)
         self._metadata_updater.handle_server_disconnect(
@@ -528,7 +534,8 @@ class NetworkClient:
         if not request.is_internal:
             # Those behind the one that timed out are only disconnected.
             expired = timed_out and request.has_expired(now_ms)
-            return [request.disconnected(now_ms, timed_out=expired)]
+            refusal = self._states.authentication_error(request.client_request.destination)
+            return [request.disconnected(now_ms, timed_out=expired, authentication_error=refusal)]
         if request.header.api_key == ApiKeys.METADATA:
             self._metadata_updater.handle_failed_request(now_ms, None)
         return []
@@ -555,32 +562,3 @@ class NetworkClient:
             response.on_complete()
         except Exception:
             logger.exception("Handling a response failed: %s", response.header)
-
-
-def _frame(header: RequestHeader, message: Message) -> NetworkSend:
-    prefix = bytes(SIZE_BYTES) + header.to_bytes()
-    # A client's records are in memory, so every part is a buffer.
-    parts: list[Buffer] = message.encode_parts(header.api_version, prefix)  # type: ignore[assignment]
-    size = 0
-    for part in parts:
-        size += len(part)
-    SIZE.pack_into(parts[0], 0, size - SIZE_BYTES)
-    return NetworkSend(parts, size)
-
-
-def _parse_response(payload: bytearray, header: RequestHeader) -> Message:
-    api_key = header.api_key
-    version = header.api_version
-    view = memoryview(payload)
-    response_header, position = ResponseHeader.decode_from(
-        view, 0, response_header_version(api_key, version)
-    )
-    if response_header.correlation_id != header.correlation_id:
-        raise ProtocolError(
-            f"correlation id {response_header.correlation_id} instead of {header.correlation_id}"
-        )
-    if api_key is ApiKeys.API_VERSIONS:
-        error_code = int.from_bytes(view[position : position + _ERROR_CODE_BYTES], "big")
-        if error_code == Errors.UNSUPPORTED_VERSION.code:
-            version = 0  # a refusal comes in the one version that both are sure to know
-    return response_class(api_key).decode_from(view, position, version)[0]

@@ -19,6 +19,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.password import Password
 
 T = TypeVar("T")
 Validator = Callable[[Any], str | None]  # the complaint, or None when the value is good
@@ -129,6 +130,8 @@ class ConfigKey:
                     expected = "a number"
             case ConfigType.LIST:
                 return tuple(item.strip() for item in text.split(",") if item.strip())
+            case ConfigType.PASSWORD:
+                return Password(text)
             case _:
                 return text
         raise InvalidConfigurationError(
@@ -148,7 +151,7 @@ def config(
     synonyms: tuple[str | Synonym, ...] = (),
 ) -> Any:
     """A dataclass field that is a setting. `type` is only needed where the annotation is not enough
-    (LONG and SHORT rather than INT, PASSWORD, CLASS)."""
+    (LONG and SHORT rather than INT, CLASS)."""
     declared = {
         "name": name,
         "type": type,
@@ -199,6 +202,7 @@ def _type_of(annotation: Any) -> tuple[ConfigType, bool]:
         int: ConfigType.INT,
         float: ConfigType.DOUBLE,
         str: ConfigType.STRING,
+        Password: ConfigType.PASSWORD,
     }
     # Anything else is an object that a program hands over, such as a serializer.
     return simple.get(annotation, ConfigType.CLASS), optional

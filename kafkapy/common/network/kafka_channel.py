@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kafkapy.common.network.authenticator import Authenticator
 from kafkapy.common.network.send_receive import NetworkReceive, NetworkSend
 from kafkapy.common.network.transport_layer import TransportLayer
 from kafkapy.common.security.kafka_principal import ANONYMOUS, KafkaPrincipal
@@ -81,6 +82,7 @@ class KafkaChannel:
     """
 
     __slots__ = (
+        "authenticator",
         "client_address",
         "client_information",
         "fd",
@@ -113,6 +115,7 @@ class KafkaChannel:
         self.receive = receive
         self.client_address = client_address
         self.principal = principal
+        self.authenticator: Authenticator | None = None  # set by whoever builds the channel
 
         self.client_information = UNKNOWN_CLIENT
         self.is_open = True
@@ -123,6 +126,14 @@ class KafkaChannel:
         self.interest = 0
         self.last_active_ns = 0
         self.last_receive_poll = 0
+
+    def prepare(self) -> int:
+        """Handshake and authentication, as far as they go now: the events to wait for, 0 when the
+        channel is ready for use. Raises what they raise."""
+        awaited = self.transport.handshake()
+        if awaited or self.authenticator is None:
+            return awaited
+        return self.authenticator.authenticate()
 
     @property
     def is_being_handled(self) -> bool:

@@ -6,7 +6,6 @@ import errno
 import os
 import socket
 from collections import deque
-from typing import Any, NamedTuple
 
 from kafkapy.common.network.channel_builders import ChannelBuilder
 from kafkapy.common.network.idle_expiry_manager import IdleExpiryManager
@@ -18,16 +17,10 @@ from kafkapy.common.network.send_receive import (
     NetworkReceive,
     NetworkSend,
 )
+from kafkapy.common.network.socket_address import SocketAddress
 from kafkapy.utils.time import Time
 
 USE_DEFAULT_BUFFER = -1
-
-
-class SocketAddress(NamedTuple):
-    """Where to connect: one answer of getaddrinfo."""
-
-    family: int
-    sockaddr: tuple[Any, ...]
 
 
 class IdleTimeoutError(Exception):
@@ -39,7 +32,8 @@ class Selector:
 
     One thread calls everything except `wakeup`, which any thread may call. Results are left in
     `completed_receives`, `completed_sends`, `connected` and `disconnected`, which whoever handles
-    them empties.
+    them empties. A connection that is being made, or that must be encrypted or authenticated first,
+    is in `channels` but gives and takes nothing until it is in `connected`.
     A connection gives at most one frame per poll.
 
     Muting a channel is only a flag; the poller learns of it when a muted channel turns out to be
@@ -77,8 +71,9 @@ class Selector:
         self.connected: deque[KafkaChannel] = deque()
         self.total_wait_ns = 0
         self._by_fd: dict[int, KafkaChannel] = {}
-        # Channels whose connection is being made; they are not in `_by_fd` until it is.
+        # Channels not in `_by_fd` yet: their connection is being made, or made but not ready.
         self._connecting: dict[int, tuple[KafkaChannel, socket.socket]] = {}
+        self._preparing: dict[int, KafkaChannel] = {}
         self._idle_expiry = IdleExpiryManager(connections_max_idle_ms)
         self._poll_number = 0
         self._reads_paused = False
@@ -128,7 +123,7 @@ class Selector:
         except OSError:
             sock.close()
             raise
-        channel = self._add_channel(channel_id, sock, str(address.sockaddr[0]))
+        channel = self._add_channel(channel_id, sock, str(address.sockaddr[0]), address)
         self._connecting[channel.fd] = (channel, sock)
         self._set_interest(channel, WRITE)
 
@@ -223,7 +218,8 @@ class Selector:
                 self._set_interest(channel, 0)
             del self.channels[channel.id]
             if self._by_fd.pop(channel.fd, None) is None:
-                del self._connecting[channel.fd]
+                self._connecting.pop(channel.fd, None)
+                self._preparing.pop(channel.fd, None)
             self._idle_expiry.remove(channel)
             channel.close()
 
@@ -239,6 +235,8 @@ class Selector:
             if channel is None:
                 if fd in self._connecting:
                     self._finish_connect(fd)
+                elif fd in self._preparing:
+                    self._prepare(self._preparing[fd])
                 elif fd == self._waker.fileno():
                     self._waker.drain()
                 continue
@@ -253,14 +251,18 @@ class Selector:
                     self._read(channel)
 
     def _add_channel(
-        self, channel_id: str, sock: socket.socket, client_address: str
+        self,
+        channel_id: str,
+        sock: socket.socket,
+        client_address: str,
+        peer: SocketAddress | None = None,
     ) -> KafkaChannel:
         sock.setblocking(False)
         receive = NetworkReceive(
             self._max_receive_size, self._memory_pool, self._on_memory_available
         )
         channel = self._channel_builder.build_channel(
-            channel_id, sock, receive=receive, client_address=client_address
+            channel_id, sock, receive=receive, client_address=client_address, peer=peer
         )
         self.channels[channel_id] = channel
         self._idle_expiry.update(channel, self._time.nanoseconds())
@@ -273,7 +275,21 @@ class Selector:
             self._disconnect(channel, OSError(code, os.strerror(code)))
             return
         del self._connecting[fd]
-        self._by_fd[fd] = channel
+        self._prepare(channel)
+
+    def _prepare(self, channel: KafkaChannel) -> None:
+        """Go on with handshake and authentication; ready, it is a channel like any other."""
+        try:
+            awaited = channel.prepare()
+        except Exception as error:
+            self._disconnect(channel, error)
+            return
+        if awaited:
+            self._preparing[channel.fd] = channel
+            self._set_interest(channel, awaited)
+            return
+        self._preparing.pop(channel.fd, None)
+        self._by_fd[channel.fd] = channel
         self._set_interest(channel, READ)
         self.connected.append(channel)
 

@@ -26,6 +26,8 @@ _LARGEST_EXPECTATION_BYTES: Final = 128 * 1024
 _GATHERED_BUFFERS: Final = 64
 # After this much one connection lets the others have their turn.
 _WRITE_BUDGET_BYTES: Final = 1024 * 1024
+# How an alert of TLS begins; as the size of a frame it would be more than 350 MB.
+_TLS_ALERT: Final = 0x1503
 
 
 class InvalidReceiveError(KafkaError):
@@ -52,6 +54,13 @@ class FileSlice(Protocol):
 Part = Buffer | FileSlice
 
 
+class BufferingTransport(Protocol):
+    """A transport that takes more from its socket than it has handed out."""
+
+    @property
+    def has_buffered(self) -> bool: ...
+
+
 class NetworkReceive:
     """Turns one connection's bytes into frames. For one thread.
 
@@ -75,6 +84,7 @@ class NetworkReceive:
         "_reserved",
         "_size",
         "is_waiting_for_memory",
+        "read_ahead_of",
     )
 
     def __init__(
@@ -97,11 +107,15 @@ class NetworkReceive:
         self._expected = 0
         self._reserved = 0  # bytes of the memory pool held by the frame in progress
         self.is_waiting_for_memory = False
+        # Taken from the socket, bytes may still be there and not here; set before the first read.
+        self.read_ahead_of: BufferingTransport | None = None
 
     @property
     def has_buffered(self) -> bool:
         """Reading again may give a frame without the peer sending anything."""
-        return len(self._ahead) > 0
+        return len(self._ahead) > 0 or (
+            self.read_ahead_of is not None and self.read_ahead_of.has_buffered
+        )
 
     def read_from(self, transport: TransportLayer, scratch: bytearray) -> bytearray | None:
         """The next frame once it is complete.
@@ -201,7 +215,10 @@ class NetworkReceive:
             return self._take_body() if self._filled == size else None
         self._expected = 0
         self._ahead = body[:count]
-        return self._next_frame()
+        frame = self._next_frame()
+        if frame is None and self._size > 0 and count == len(body):
+            return self._read_body(transport)
+        return frame
 
     def _take_body(self) -> bytearray:
         """The large frame, now that it is complete."""
@@ -226,7 +243,11 @@ class NetworkReceive:
             except BlockingIOError:
                 return None
             if count == 0:
-                raise EOFError("closed by the peer in the middle of a request")
+                raise EOFError(
+                    "closed by the peer, which speaks TLS there"
+                    if self._size >> 16 == _TLS_ALERT
+                    else "closed by the peer in the middle of a frame"
+                )
             self._filled += count
             if self._filled == self._size:
                 return self._take_body()

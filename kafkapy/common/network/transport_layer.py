@@ -22,6 +22,10 @@ class TransportLayer(Protocol):
 
     def fileno(self) -> int: ...
 
+    def handshake(self) -> int:
+        """Make the connection usable: the events to wait for, 0 once that is done."""
+        ...
+
     def recv_into(self, buffer: bytearray | memoryview, /) -> int:
         """The number of bytes read; 0 when the peer has closed its side."""
         ...
@@ -57,6 +61,9 @@ class PlaintextTransportLayer:
 
     def fileno(self) -> int:
         return self._socket.fileno()
+
+    def handshake(self) -> int:
+        return 0
 
     def send_file(self, fd: int, offset: int, count: int) -> int:
         return self._send_file(self._socket, fd, offset, count)

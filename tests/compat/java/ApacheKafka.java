@@ -4,7 +4,6 @@ import java.net.InetSocketAddress;
 import java.util.Properties;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaServer;
-import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.utils.Time;
 import org.apache.zookeeper.server.NIOServerCnxnFactory;
 import org.apache.zookeeper.server.ZooKeeperServer;
@@ -27,8 +26,12 @@ public final class ApacheKafka {
             new KafkaServer(KafkaConfig.fromProps(properties), Time.SYSTEM, Option.empty(), false);
         Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
         server.startup();
-        int port = server.boundPort(ListenerName.normalised("PLAINTEXT"));
-        System.out.println("listeners: PLAINTEXT://127.0.0.1:" + port);
+        server.config().effectiveAdvertisedBrokerListeners().foreach(listener -> {
+            String name = listener.listenerName().value();
+            int port = server.boundPort(listener.listenerName());
+            System.out.println("listeners: " + name + "://127.0.0.1:" + port);
+            return null;
+        });
         System.out.println("started in 0 ms");
         server.awaitShutdown();
     }

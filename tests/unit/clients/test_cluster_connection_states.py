@@ -6,7 +6,7 @@ from kafkapy.clients.cluster_connection_states import (
     ConnectionState,
 )
 from kafkapy.common.errors import SaslAuthenticationError
-from kafkapy.common.network.selector import SocketAddress
+from kafkapy.common.network.socket_address import SocketAddress
 
 HOST = "host"
 

@@ -7,8 +7,9 @@ import pytest
 
 from kafkapy.common.network.channel_builders import PlaintextChannelBuilder
 from kafkapy.common.network.io_platform import NATIVE, PORTABLE
-from kafkapy.common.network.selector import Selector, SocketAddress
+from kafkapy.common.network.selector import Selector
 from kafkapy.common.network.send_receive import NetworkSend
+from kafkapy.common.network.socket_address import SocketAddress
 from tests.helpers.mock_time import MockTime
 
 
