@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import logging
+import select
 import socket
-import struct
 import threading
 
-from kafkapy.common.errors import NetworkError, RequestTimeoutError
-from kafkapy.common.protocol.codec import ProtocolError
-from kafkapy.common.protocol.headers import (
-    RequestHeader,
-    ResponseHeader,
-    response_header_version,
+from kafkapy.clients.cluster_connection_states import resolve_host
+from kafkapy.common.errors import (
+    AuthenticationError,
+    NetworkError,
+    RequestTimeoutError,
 )
-from kafkapy.common.protocol.message_registry import response_class
+from kafkapy.common.network.channel_builders import ChannelBuilder, PlaintextChannelBuilder
+from kafkapy.common.network.io_platform import READ, WRITE
+from kafkapy.common.network.kafka_channel import KafkaChannel
+from kafkapy.common.network.request_framing import frame_request, parse_response
+from kafkapy.common.network.send_receive import (
+    SCRATCH_BYTES,
+    InvalidReceiveError,
+    NetworkReceive,
+)
+from kafkapy.common.network.socket_address import SocketAddress
+from kafkapy.common.protocol.codec import ProtocolError
+from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.schema import Message
 from kafkapy.metadata.broker import Node
 from kafkapy.utils.backoff import ExponentialBackoff
@@ -22,9 +32,10 @@ from kafkapy.utils.time import Time
 
 logger = logging.getLogger(__name__)
 
-_SIZE = struct.Struct(">i")
 DEFAULT_RECONNECT_BACKOFF_MS = 20
 DEFAULT_RECONNECT_BACKOFF_MAX_MS = 1_000
+# What ends a connection.
+_LOST = (OSError, EOFError, ProtocolError, InvalidReceiveError, AuthenticationError)
 # A response longer than this is a broken stream, not a response.
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 
@@ -52,7 +63,9 @@ class BlockingNodeClient:
         request_timeout_ms: int,
         connection_setup_timeout_ms: int = 10_000,
         reconnect_backoff: ExponentialBackoff | None = None,
+        channel_builder: ChannelBuilder | None = None,
     ) -> None:
+        """Connections are plaintext unless there is a builder of others."""
         self.node = node  # constant after construction
         self._client_id = client_id
         self._time = time
@@ -61,33 +74,43 @@ class BlockingNodeClient:
         self._reconnect_backoff = reconnect_backoff or ExponentialBackoff(
             DEFAULT_RECONNECT_BACKOFF_MS, 2, DEFAULT_RECONNECT_BACKOFF_MAX_MS
         )
+        self._channel_builder = channel_builder or PlaintextChannelBuilder()
+        self._scratch = bytearray(SCRATCH_BYTES)
         self._closed = threading.Event()
         # used by the sending thread only
         self._correlation_id = 0
         self._failures = 0
         self._retry_at_ms = 0
-        self._connected = False
+        self._channel: KafkaChannel | None = None  # once it is connected
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None  # guarded by self._lock
 
     @property
     def is_connected(self) -> bool:
-        return self._connected
+        return self._channel is not None
 
     def ready(self) -> None:
-        """Connect if that is not done, waiting the backoff first; NetworkError when it fails."""
-        if self._connected:
-            return
+        """Connect if that is not done, waiting the backoff first.
+
+        NetworkError when it fails, AuthenticationError when one side does not accept the other.
+        """
+        if self._channel is not None:
+            if not self._is_session_over(self._channel):
+                return
+            # The broker would hang up at the next request: better to come as somebody new.
+            self.disconnect()
         delay_ms = self._retry_at_ms - self._time.hi_res_clock_ms()
         if delay_ms > 0:
             self._closed.wait(delay_ms / 1000)
         self._ensure_open()
         try:
             self._connect()
-        except OSError as error:
+        except _LOST as error:
             self.disconnect()
             self._on_failure()
             self._ensure_open()
+            if isinstance(error, AuthenticationError):
+                raise
             raise NetworkError(f"Connection to {self.node} failed: {error}") from error
 
     def send_and_receive(self, request: Message, version: int) -> Message:
@@ -103,15 +126,14 @@ class BlockingNodeClient:
             correlation_id=self._correlation_id,
             client_id=self._client_id,
         )
-        connection = self._socket
         try:
-            if connection is None:
-                raise OSError("disconnected")
-            response = self._exchange(connection, header, request)
-        except (OSError, ProtocolError) as error:
+            response = self._exchange(header, request)
+        except _LOST as error:
             self.disconnect()
             self._on_failure()
             self._ensure_open()
+            if isinstance(error, AuthenticationError):
+                raise
             if isinstance(error, TimeoutError):
                 raise RequestTimeoutError(
                     f"No response from {self.node} in {self._request_timeout_ms} ms"
@@ -122,9 +144,11 @@ class BlockingNodeClient:
 
     def disconnect(self) -> None:
         """By the sending thread, or once it has ended."""
-        self._connected = False
+        channel, self._channel = self._channel, None
         with self._lock:
             connection, self._socket = self._socket, None
+        if channel is not None:
+            channel.close()
         if connection is not None:
             connection.close()
 
@@ -144,61 +168,63 @@ class BlockingNodeClient:
         self.disconnect()
 
     def _connect(self) -> None:
-        """Tries the host's addresses in turn; OSError of the last when none answers."""
-        addresses = socket.getaddrinfo(self.node.host, self.node.port, type=socket.SOCK_STREAM)
-        for index, (family, kind, protocol, _, address) in enumerate(addresses):
-            connection = socket.socket(family, kind, protocol)
+        """Tries the host's addresses in turn; raises what went wrong with the last."""
+        addresses = resolve_host(self.node.host, self.node.port)
+        for index, address in enumerate(addresses):
+            connection = socket.socket(address.family, socket.SOCK_STREAM)
             # Known before it is connected, so that closing also ends a connection attempt.
             with self._lock:
                 self._socket = connection
             try:
                 self._ensure_open()
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.settimeout(self._connection_setup_timeout_ms / 1000)
-                connection.connect(address)
-                self._connected = True
+                self._prepare(connection, address)
                 return
             except OSError:
                 self.disconnect()
                 if index == len(addresses) - 1:
                     raise
 
-    def _exchange(
-        self, connection: socket.socket, header: RequestHeader, request: Message
-    ) -> Message:
-        version = header.api_version
-        payload = header.to_bytes() + request.encode(version)
-        deadline_ms = self._time.hi_res_clock_ms() + self._request_timeout_ms
-        connection.settimeout(self._request_timeout_ms / 1000)
-        connection.sendall(_SIZE.pack(len(payload)) + payload)
-        (size,) = _SIZE.unpack(self._receive(connection, _SIZE.size, deadline_ms))
-        if not 4 <= size <= MAX_RESPONSE_BYTES:
-            raise ProtocolError(f"a response of {size} bytes")
-        buffer = memoryview(self._receive(connection, size, deadline_ms))
-        response_header, position = ResponseHeader.decode_from(
-            buffer, 0, response_header_version(header.api_key, version)
+    def _prepare(self, connection: socket.socket, address: SocketAddress) -> None:
+        deadline_ms = self._time.hi_res_clock_ms() + self._connection_setup_timeout_ms
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(self._connection_setup_timeout_ms / 1000)
+        connection.connect(address.sockaddr)
+        connection.setblocking(False)
+        channel = self._channel_builder.build_channel(
+            str(self.node.id),
+            connection,
+            receive=NetworkReceive(MAX_RESPONSE_BYTES),
+            client_address=str(address.sockaddr[0]),
+            peer=address,
         )
-        if response_header.correlation_id != header.correlation_id:
-            raise ProtocolError(
-                f"correlation id {response_header.correlation_id} instead of "
-                f"{header.correlation_id}"
-            )
-        return response_class(header.api_key).decode(buffer[position:], version)
+        while awaited := channel.prepare():
+            self._wait(channel, awaited, deadline_ms)
+        self._channel = channel
 
-    def _receive(self, connection: socket.socket, size: int, deadline_ms: int) -> bytearray:
-        buffer = bytearray(size)
-        view = memoryview(buffer)
-        received = 0
-        while received < size:
-            remaining_ms = deadline_ms - self._time.hi_res_clock_ms()
-            if remaining_ms <= 0:
-                raise TimeoutError
-            connection.settimeout(remaining_ms / 1000)
-            count = connection.recv_into(view[received:])
-            if count == 0:
-                raise ConnectionResetError("closed by the peer")
-            received += count
-        return buffer
+    def _exchange(self, header: RequestHeader, request: Message) -> Message:
+        channel = self._channel
+        assert channel is not None, "connected"
+        deadline_ms = self._time.hi_res_clock_ms() + self._request_timeout_ms
+        send = frame_request(header, request)
+        while not send.write_to(channel.transport):
+            self._wait(channel, WRITE, deadline_ms)
+        while True:
+            frame = channel.receive.read_from(channel.transport, self._scratch)
+            if frame is not None:
+                return parse_response(frame, header)
+            self._wait(channel, READ, deadline_ms)
+
+    def _wait(self, channel: KafkaChannel, events: int, deadline_ms: int) -> None:
+        """Until the socket is ready; TimeoutError when it does not get so in time."""
+        remaining_ms = deadline_ms - self._time.hi_res_clock_ms()
+        poller = select.poll()
+        poller.register(channel.fd, select.POLLIN if events & READ else select.POLLOUT)
+        if remaining_ms <= 0 or not poller.poll(remaining_ms):
+            raise TimeoutError("timed out")
+
+    def _is_session_over(self, channel: KafkaChannel) -> bool:
+        end_ms = channel.authenticator and channel.authenticator.reauthenticate_at_ms
+        return end_ms is not None and self._time.hi_res_clock_ms() >= end_ms
 
     def _on_failure(self) -> None:
         delay_ms = self._reconnect_backoff.backoff_ms(self._failures)

@@ -154,6 +154,13 @@ class ClusterConnectionStates:
         node.last_attempted_address = node.addresses[node.address_index]
         return node.last_attempted_address
 
+    def reauthenticating(self, node_id: int, now_ms: int) -> None:
+        """A connection that was ready is not, and must be so again as soon as a new one would."""
+        node = self._nodes[node_id]
+        node.last_connect_attempt_ms = now_ms
+        node.state = ConnectionState.CONNECTING
+        self._connecting.add(node_id)
+
     def disconnected(self, node_id: int, now_ms: int) -> None:
         node = self._nodes[node_id]
         node.last_connect_attempt_ms = now_ms
@@ -239,6 +246,11 @@ class ClusterConnectionStates:
     def state(self, node_id: int) -> ConnectionState:
         node = self._nodes.get(node_id)
         return ConnectionState.DISCONNECTED if node is None else node.state
+
+    def address(self, node_id: int) -> str:
+        """Where the node was connected to last."""
+        node = self._nodes[node_id]
+        return f"{node.host}:{node.port}"
 
     def last_connect_attempt_ms(self, node_id: int) -> int:
         node = self._nodes.get(node_id)

@@ -80,12 +80,13 @@ class DefaultMetadataUpdater:
         return FOREVER_MS
 
     def handle_server_disconnect(
-        self, now_ms: int, node_id: int, authentication_error: KafkaError | None
+        self, now_ms: int, node_id: int, authentication_error: KafkaError | None, *, reason: str
     ) -> None:
+        self._metadata.connection_lost(node_id, reason)
         cluster = self._metadata.fetch()
         # With bootstrap nodes alone the user may have given a wrong address: that is worth a word.
         if cluster.is_bootstrap_configured and (node := cluster.node_by_id(node_id)) is not None:
-            logger.warning("Bootstrap broker %s:%d disconnected", node.host, node.port)
+            logger.warning("Bootstrap broker %s:%d: %s", node.host, node.port, reason)
         if authentication_error is not None:
             self._metadata.fatal_error(authentication_error)
         # The node may be gone for good, and its partitions be led by others.

@@ -102,6 +102,8 @@ class Metadata:
         self._need_full_update = False
         self._need_partial_update = False
         self._fatal_error: KafkaError | None = None
+        # Why connections were lost since the last update, by node id.
+        self._lost_connections: dict[int, str] = {}
         self._invalid_topics: frozenset[str] = frozenset()
         self._unauthorized_topics: frozenset[str] = frozenset()
         self._last_seen_leader_epochs: dict[TopicPartition, int] = {}
@@ -274,6 +276,7 @@ class Metadata:
             self._need_partial_update = request_version < self._request_version
             self._last_refresh_ms = now_ms
             self._failures = 0
+            self._lost_connections.clear()
             self._update_version += 1
             if not is_partial_update:
                 self._need_full_update = False
@@ -351,6 +354,20 @@ class Metadata:
             self._last_refresh_ms = now_ms
             self._failures += 1
             self._equivalent_responses = 0
+
+    def connection_lost(self, node_id: int, reason: str) -> None:
+        with self._lock:
+            self._lost_connections[node_id] = reason
+
+    def describe_nodes(self) -> str:
+        """Their addresses, with what keeps the client from them if that is known."""
+        with self._lock:
+            nodes, reasons = self.fetch().nodes, dict(self._lost_connections)
+        return ", ".join(
+            f"{node.host}:{node.port}"
+            + (f" ({reason})" if (reason := reasons.get(node.id)) is not None else "")
+            for node in nodes
+        )
 
     def fatal_error(self, error: KafkaError) -> None:
         """Whoever waits for metadata is to get this error."""

@@ -27,7 +27,7 @@ class MetadataUpdater(Protocol):
         ...
 
     def handle_server_disconnect(
-        self, now_ms: int, node_id: int, authentication_error: KafkaError | None
+        self, now_ms: int, node_id: int, authentication_error: KafkaError | None, *, reason: str
     ) -> None: ...
 
     def handle_failed_request(self, now_ms: int, error: KafkaError | None) -> None:
@@ -60,7 +60,7 @@ class ManualMetadataUpdater:
         return FOREVER_MS
 
     def handle_server_disconnect(
-        self, now_ms: int, node_id: int, authentication_error: KafkaError | None
+        self, now_ms: int, node_id: int, authentication_error: KafkaError | None, *, reason: str
     ) -> None:
         """Whoever sets the nodes sees the disconnection in the responses."""
 

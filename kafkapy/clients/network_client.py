@@ -31,10 +31,12 @@ from kafkapy.common.errors import (
     ApiError,
     AuthenticationError,
     Errors,
+    SslAuthenticationError,
     UnsupportedVersionError,
 )
 from kafkapy.common.network.request_framing import frame_request, parse_response
 from kafkapy.common.network.selector import USE_DEFAULT_BUFFER, Selector
+from kafkapy.common.network.send_receive import TlsPeerError
 from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.codec import ProtocolError
 from kafkapy.common.protocol.headers import RequestHeader
@@ -122,6 +124,8 @@ class NetworkClient:
         self._api_versions: dict[int, NodeApiVersions] = {}
         # The version in which a node is still to be asked what it supports.
         self._needs_api_versions: dict[int, int] = {}
+        # When nodes are to be told again who this is; few brokers want that.
+        self._session_ends_ms: dict[int, int] = {}
         # Ended without the network: sent without an answer to wait for, or never sendable.
         self._ended_responses: deque[ClientResponse] = deque()
         self._closed = False
@@ -146,6 +150,8 @@ class NetworkClient:
 
     def can_send_request(self, node_id: int, now_ms: int) -> bool:
         if not self._states.is_ready(node_id, now_ms) or not self._in_flight.can_send_more(node_id):
+            return False
+        if self._session_ends_ms and self._is_session_over(node_id, now_ms):
             return False
         channel = self._selector.channels.get(str(node_id))
         return channel is not None and channel.pending_send is None
@@ -194,7 +200,9 @@ class NetworkClient:
         except OSError as error:
             logger.warning("Connecting to %s failed: %s", node, error)
             self._states.disconnected(node.id, now_ms)
-            self._metadata_updater.handle_server_disconnect(now_ms, node.id, None)
+            self._metadata_updater.handle_server_disconnect(
+                now_ms, node.id, None, reason=str(error)
+            )
 
     def disconnect(self, node_id: int) -> None:
         """Close the connection; its requests end as disconnected with the next poll."""
@@ -260,6 +268,8 @@ class NetworkClient:
         """
         if self._closed:
             raise IllegalStateError("The client is closed")
+        if self._session_ends_ms:
+            self._renew_sessions(now_ms)
         metadata_timeout_ms = self._metadata_updater.maybe_update(now_ms)
         if self._ended_responses:
             timeout_ms = 0
@@ -390,14 +400,14 @@ class NetworkClient:
             request = self._in_flight.complete_next(node_id)
             if request is None:
                 logger.warning("Node %d sent a response nobody asked for", node_id)
-                self._drop_connection(node_id, responses, now_ms)
+                self._drop_connection(node_id, responses, now_ms, reason="an unasked response")
                 continue
             try:
                 message = parse_response(payload, request.header)
             except ProtocolError as error:
                 logger.warning("Node %d sent a malformed response: %s", node_id, error)
                 responses.extend(self._end_request(request, now_ms))
-                self._drop_connection(node_id, responses, now_ms)
+                self._drop_connection(node_id, responses, now_ms, reason="a malformed response")
                 continue
             # More may have come with it.
             self._selector.unmute(channel)
@@ -427,7 +437,7 @@ class NetworkClient:
                     node_id,
                     Errors.for_code(response.error_code).name,
                 )
-                self._drop_connection(node_id, responses, now_ms)
+                self._drop_connection(node_id, responses, now_ms, reason="a refused ApiVersions")
             else:
                 # An older broker tells which version of this request it knows, or means 0.
                 own = [a for a in response.api_keys if a.api_key == ApiKeys.API_VERSIONS]
@@ -445,12 +455,18 @@ class NetworkClient:
             node_id = int(channel.id)
             if self._states.state(node_id).is_disconnected:
                 continue  # it was closed here, and handled there
+            if isinstance(cause, TlsPeerError):
+                cause = SslAuthenticationError(
+                    f"{self._states.address(node_id)} speaks TLS: security.protocol must be SSL or"
+                    " SASL_SSL"
+                )
             if isinstance(cause, AuthenticationError):
                 logger.error("Node %d: %s", node_id, cause)
-                self._process_disconnection(node_id, responses, now_ms, refusal=cause)
+                self._states.authentication_failed(node_id, now_ms, cause)
             else:
                 logger.info("Node %d disconnected: %s", node_id, cause)
-                self._process_disconnection(node_id, responses, now_ms)
+                self._states.disconnected(node_id, now_ms)
+            self._end_connection(node_id, responses, now_ms, reason=_reason(cause))
 
     def _handle_connections(self) -> None:
         connected = self._selector.connected
@@ -459,12 +475,28 @@ class NetworkClient:
             node_id = int(channel.id)
             if self._states.state(node_id) is not ConnectionState.CONNECTING:
                 continue
+            authenticator = channel.authenticator
+            if authenticator is not None and authenticator.reauthenticate_at_ms is not None:
+                self._session_ends_ms[node_id] = authenticator.reauthenticate_at_ms
             if self._config.discover_broker_versions:
                 self._states.checking_api_versions(node_id)
                 self._needs_api_versions[node_id] = ApiVersionsRequest.VERSIONS.highest
             else:
                 self._api_versions[node_id] = NodeApiVersions.of_this_client()
                 self._states.ready(node_id)
+
+    def _is_session_over(self, node_id: int, now_ms: int) -> bool:
+        end_ms = self._session_ends_ms.get(node_id)
+        return end_ms is not None and now_ms >= end_ms
+
+    def _renew_sessions(self, now_ms: int) -> None:
+        """Authenticate anew before a broker ends the session, once nothing is in flight."""
+        for node_id in list(self._session_ends_ms):
+            if self._is_session_over(node_id, now_ms) and not self._in_flight.count(node_id):
+                logger.debug("Authenticating anew at node %d", node_id)
+                del self._session_ends_ms[node_id]
+                self._states.reauthenticating(node_id, now_ms)
+                self._selector.reauthenticate(self._selector.channels[str(node_id)])
 
     def _ask_for_api_versions(self, now_ms: int) -> None:
         waiting, self._needs_api_versions = self._needs_api_versions, {}
@@ -486,35 +518,42 @@ class NetworkClient:
     def _handle_timed_out_connections(self, responses: list[ClientResponse], now_ms: int) -> None:
         for node_id in self._states.nodes_with_connection_setup_timeout(now_ms):
             logger.info("Node %d: connecting took too long", node_id)
-            self._drop_connection(node_id, responses, now_ms)
+            self._drop_connection(node_id, responses, now_ms, reason="connecting took too long")
 
     def _handle_timed_out_requests(self, responses: list[ClientResponse], now_ms: int) -> None:
         for node_id in list(self._in_flight.nodes_with_timed_out_requests(now_ms)):
             logger.info("Node %d did not answer in time", node_id)
-            self._close_channel(node_id)
-            self._process_disconnection(node_id, responses, now_ms, timed_out=True)
+            self._drop_connection(
+                node_id, responses, now_ms, reason="a request timed out", timed_out=True
+            )
 
-    def _drop_connection(self, node_id: int, responses: list[ClientResponse], now_ms: int) -> None:
-        self._close_channel(node_id)
-        self._process_disconnection(node_id, responses, now_ms)
-
-    def _process_disconnection(
+    def _drop_connection(
         self,
         node_id: int,
         responses: list[ClientResponse],
         now_ms: int,
         *,
+        reason: str,
         timed_out: bool = False,
-        refusal: AuthenticationError | None = None,
     ) -> None:
-        if refusal is None:
-            self._states.disconnected(node_id, now_ms)
-        else:
-            self._states.authentication_failed(node_id, now_ms, refusal)
+        self._close_channel(node_id)
+        self._states.disconnected(node_id, now_ms)
+        self._end_connection(node_id, responses, now_ms, reason=reason, timed_out=timed_out)
+
+    def _end_connection(
+        self,
+        node_id: int,
+        responses: list[ClientResponse],
+        now_ms: int,
+        *,
+        reason: str,
+        timed_out: bool = False,
+    ) -> None:
+        """What follows when the node's state says that it is disconnected."""
         self._forget_versions(node_id)
         self._end_requests(node_id, now_ms, responses, timed_out=timed_out)
         self._metadata_updater.handle_server_disconnect(
-            now_ms, node_id, self._states.authentication_error(node_id)
+            now_ms, node_id, self._states.authentication_error(node_id), reason=reason
         )
 
     def _end_requests(
@@ -543,6 +582,7 @@ class NetworkClient:
     def _forget_versions(self, node_id: int) -> None:
         self._api_versions.pop(node_id, None)
         self._needs_api_versions.pop(node_id, None)
+        self._session_ends_ms.pop(node_id, None)
 
     def _close_channel(self, node_id: int) -> None:
         channel = self._selector.channels.get(str(node_id))
@@ -562,3 +602,12 @@ class NetworkClient:
             response.on_complete()
         except Exception:
             logger.exception("Handling a response failed: %s", response.header)
+
+
+def _reason(cause: Exception) -> str:
+    """Why a connection ended, for people."""
+    text = str(cause) or type(cause).__name__
+    if isinstance(cause, EOFError | ConnectionResetError | BrokenPipeError):
+        # All that a listener with another protocol has to say, too.
+        return f"{text}; is its security.protocol another?"
+    return text

@@ -194,8 +194,7 @@ class CallRunner:
     def _what_is_missing(self, call: Call, now_ms: int) -> str:
         cluster = self._metadata.fetch()
         if cluster.is_bootstrap_configured:
-            addresses = ", ".join(f"{node.host}:{node.port}" for node in cluster.nodes)
-            return f"cannot reach any of {addresses}"
+            return f"cannot reach any of {self._metadata.describe_nodes()}"
         node = call.node_provider.provide(cluster, self._client, now_ms)
         if node is None:
             return f"cannot find {call.node_provider}"

@@ -220,8 +220,7 @@ class ConsumerNetworkClient:
         """What a call raises that did not end in the time it was given."""
         message = f"Timeout of {deadline.timeout_ms} ms expired before {what}"
         if not self.has_ready_nodes():
-            nodes = ", ".join(f"{node.host}:{node.port}" for node in self._metadata.fetch().nodes)
-            message += f": no connection to {nodes}"
+            message += f": no connection to {self._metadata.describe_nodes()}"
         return RequestTimeoutError(message)
 
     # Other threads

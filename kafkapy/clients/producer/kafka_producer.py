@@ -322,9 +322,9 @@ class KafkaProducer:
     ) -> RequestTimeoutError:
         cluster = self._metadata.fetch()
         if cluster.is_bootstrap_configured:
-            servers = ", ".join(self.config.bootstrap_servers)
             return RequestTimeoutError(
-                f"None of the bootstrap servers answered within {max_wait_ms} ms: {servers}"
+                f"None of the bootstrap servers answered within {max_wait_ms} ms:"
+                f" {self._metadata.describe_nodes()}"
             )
         count = len(cluster.partitions_for_topic(topic))
         if partition is not None and count > 0:

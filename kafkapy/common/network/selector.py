@@ -127,6 +127,12 @@ class Selector:
         self._connecting[channel.fd] = (channel, sock)
         self._set_interest(channel, WRITE)
 
+    def reauthenticate(self, channel: KafkaChannel) -> None:
+        """Say again who this is, between requests; until then it is as when it was connected."""
+        del self._by_fd[channel.fd]
+        self._buffered.pop(channel, None)
+        self._prepare(channel)
+
     def send(self, channel: KafkaChannel, send: NetworkSend) -> bool:
         """Start sending; True when everything could be written at once.
 

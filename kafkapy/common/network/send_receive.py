@@ -37,6 +37,10 @@ class InvalidReceiveError(KafkaError):
     """
 
 
+class TlsPeerError(EOFError):
+    """The peer hung up with an alert of TLS, which is not spoken on this connection."""
+
+
 class FileSlice(Protocol):
     """Part of a file that is sent as it is, such as FileRecords."""
 
@@ -243,11 +247,9 @@ class NetworkReceive:
             except BlockingIOError:
                 return None
             if count == 0:
-                raise EOFError(
-                    "closed by the peer, which speaks TLS there"
-                    if self._size >> 16 == _TLS_ALERT
-                    else "closed by the peer in the middle of a frame"
-                )
+                if self._size >> 16 == _TLS_ALERT:
+                    raise TlsPeerError("closed by the peer, which speaks TLS there")
+                raise EOFError("closed by the peer in the middle of a frame")
             self._filled += count
             if self._filled == self._size:
                 return self._take_body()

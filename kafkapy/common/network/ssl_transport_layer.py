@@ -79,9 +79,7 @@ class SslTransportLayer:
                 except BlockingIOError:
                     return READ
                 if not data:
-                    raise EOFError(
-                        "closed by the peer in the TLS handshake; it may not speak TLS there"
-                    ) from None
+                    raise EOFError("closed by the peer in the TLS handshake") from None
                 self._incoming.write(data)
             except ssl.SSLError as error:
                 # The alert tells the peer as well, if it still listens.
@@ -195,4 +193,6 @@ class SslTransportLayer:
             reason = "it does not speak TLS there"
         else:
             reason = (error.reason or str(error)).replace("_", " ").lower()
+            if " alert " in reason:
+                reason = "it refused this client: " + reason.partition(" alert ")[2]
         return SslAuthenticationError(f"TLS with {self._peer} failed: {reason}")

@@ -73,11 +73,14 @@ class SaslClientAuthenticator:
         self._authenticate_version: int | None = None  # known after the first authentication
         self._conversation: _Conversation | None = None
         self._pending_send: NetworkSend | None = None
-        # The monotonic time at which to authenticate anew; None: never.
-        self.reauthenticate_at_ms: int | None = None
+        self._reauthenticate_at_ms: int | None = None
+
+    @property
+    def reauthenticate_at_ms(self) -> int | None:
+        """Well before the end of the session, if the broker has set one."""
+        return self._reauthenticate_at_ms
 
     def authenticate(self) -> int:
-        """Done once, it starts anew when called again."""
         transport = self._channel.transport
         try:
             if self._conversation is None:
@@ -116,10 +119,10 @@ class SaslClientAuthenticator:
                 token = sasl_client.respond(response.auth_bytes)
             except SaslError as error:
                 raise SaslAuthenticationError(self._failure(str(error))) from error
-        self.reauthenticate_at_ms = None
+        self._reauthenticate_at_ms = None
         if response.session_lifetime_ms > 0:
             lifetime_ms = response.session_lifetime_ms * random.uniform(*_RENEWAL_WINDOW)
-            self.reauthenticate_at_ms = started_ms + int(lifetime_ms)
+            self._reauthenticate_at_ms = started_ms + int(lifetime_ms)
 
     def _make_sasl_client(self) -> SaslClient:
         try:
