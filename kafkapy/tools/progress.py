@@ -6,10 +6,10 @@ import sys
 from types import TracebackType
 from typing import TextIO
 
+from kafkapy.utils.terminal_block import TerminalBlock
 from kafkapy.utils.time import SystemTime, Time
 
 _INTERVAL_MS = 200
-_CLEAR_LINE = "\r\x1b[K"
 
 
 class Progress:
@@ -29,9 +29,8 @@ class Progress:
         # constant after construction
         self._label = label
         self._total = total
-        self._stream = stream or sys.stderr
+        self._line = TerminalBlock(stream or sys.stderr)
         self._time = time or SystemTime()
-        self._is_shown = self._stream.isatty()
         self._next_ms = 0
 
     def __enter__(self) -> Progress:
@@ -43,20 +42,15 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._is_shown:
-            self._write(_CLEAR_LINE)
+        self._line.clear()
 
     def update(self, done: int) -> None:
         """Cheap to call often: it writes a few times a second."""
-        if not self._is_shown:
+        if not self._line.is_shown:
             return
         now_ms = self._time.hi_res_clock_ms()
         if now_ms < self._next_ms:
             return
         self._next_ms = now_ms + _INTERVAL_MS
         part = f" of {self._total} ({100 * done // self._total}%)" if self._total else ""
-        self._write(f"{_CLEAR_LINE}{self._label}: {done}{part}")
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        self._line.draw([f"{self._label}: {done}{part}"])
