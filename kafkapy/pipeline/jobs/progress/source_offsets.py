@@ -19,15 +19,13 @@ def offsets_by_partition(reported: Any) -> dict[TopicPartition, int]:
     if not isinstance(reported, Mapping):
         return {}
     topics = reported.get("topics")
-    if set(reported) == {"topics"} and isinstance(topics, Mapping):
-        offsets = {
-            topic: said.get("offsets")
-            for topic, said in topics.items()
-            if isinstance(said, Mapping)
-        }
-        if None not in offsets.values():
-            return _flattened(offsets)
+    if isinstance(topics, Mapping) and all(_has_offsets(said) for said in topics.values()):
+        return _flattened({topic: said["offsets"] for topic, said in topics.items()})
     return _flattened(reported)
+
+
+def _has_offsets(said: Any) -> bool:
+    return isinstance(said, Mapping) and "offsets" in said
 
 
 def _flattened(by_topic: Mapping[str, Any]) -> dict[TopicPartition, int]:
