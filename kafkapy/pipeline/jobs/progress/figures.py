@@ -21,7 +21,7 @@ def short(number: float) -> str:
 
 def duration(ms: float) -> str:
     """340 ms, 1.5 s, 2 min 5 s, 3 h 20 min, 2 d 4 h."""
-    if ms < 999.5:
+    if 0 < ms < 999.5:
         return f"{ms:.3g} ms"
     seconds = ms / 1000
     if seconds < 59.95:

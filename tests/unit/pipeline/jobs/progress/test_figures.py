@@ -30,7 +30,7 @@ def test_counts_are_exact() -> None:
 @pytest.mark.parametrize(
     ("ms", "expected"),
     [
-        (0, "0 ms"),
+        (0, "0 s"),
         (340, "340 ms"),
         (999.6, "1 s"),
         (1500, "1.5 s"),
