@@ -160,9 +160,8 @@ class TimeChart:
             swatch = element("rect", x=x - 16, y=9, width=10, height=10, rx=2, class_=css_class)
             if css_class == RESTART_CLASS:
                 swatch = element("line", x1=x - 11, x2=x - 11, y1=7, y2=21, class_=css_class)
-            parts.append(
-                element("g", title(label), swatch, text(shown, x=x, y=18, class_="legend"))
-            )
+            whole = [] if shown == label else [title(label)]
+            parts.append(element("g", *whole, swatch, text(shown, x=x, y=18, class_="legend")))
             x -= _LEGEND_GAP
         return parts
 
