@@ -30,7 +30,9 @@ def offset_entries(segment: SegmentFile) -> list[OffsetPosition]:
     """The entries of the offset index as far as they make sense; none if it is missing."""
     entries = _entries(segment, INDEX_FILE_SUFFIX, _OFFSET_ENTRY)
     good = _increasing(entries["offset"]) & _increasing(entries["position"])
-    good &= (entries["offset"] > 0) & (entries["position"] < segment.size)
+    # The first batch of a segment has no entry.
+    good &= (entries["offset"] > 0) & (entries["position"] > 0)
+    good &= entries["position"] < segment.size
     return [
         OffsetPosition(segment.base_offset + int(offset), int(position))
         for offset, position in entries[: _leading(good)]

@@ -43,8 +43,8 @@ def find_transaction_bounds(log: PartitionLog, end_offset: int) -> TransactionBo
     """As of an end offset: a transaction whose marker is not below it is still open.
 
     The transaction indexes hold what was aborted, but the last one may lack what a crash lost, so
-    that the batches behind the last producer snapshot are looked at too. That snapshot knows the
-    transactions that were open then; without one all batches are looked at.
+    that the batches of the last segment are looked at too. The producer snapshot from its beginning
+    knows the transactions that were open then; where it is missing, an older one has to do.
     """
     open_offsets, scanned_from = _last_snapshot(log, end_offset)
     aborted = {entry[:3]: entry for entry in _indexed(log)}
@@ -79,12 +79,13 @@ def _indexed(log: PartitionLog) -> Iterator[AbortedTxn]:
 
 def _last_snapshot(log: PartitionLog, end_offset: int) -> tuple[dict[int, int], int]:
     """First offsets of open transactions by producer id, and the offset of which that is true."""
+    latest = min(end_offset, log.segments[-1].base_offset)
     snapshots = [
         (offset, os.path.join(log.directory, name))
         for name in os.listdir(log.directory)
         if name.endswith(PRODUCER_SNAPSHOT_FILE_SUFFIX)
         and (offset := offset_from_file_name(name)) is not None
-        and log.segments[0].base_offset <= offset <= end_offset
+        and log.segments[0].base_offset <= offset <= latest
     ]
     for offset, path in sorted(snapshots, reverse=True):
         try:

@@ -1,0 +1,68 @@
+"""Reading segments as Spark does, without Spark."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from kafkapy.common.compression import Compression, CompressionType
+from kafkapy.pipeline.segments.segment_data_source import SegmentDataSource
+from kafkapy.storage.unified_log import UnifiedLog
+from tests.helpers.mock_time import MockTime
+from tests.unit.storage.cleaning import put
+from tests.unit.storage.harness import StorageHarness
+
+Row = dict[str, Any]
+
+
+def batches(
+    path: str | Path, *, columns: StructType | None = None, **options: Any
+) -> list[pa.RecordBatch]:
+    """One list for all splits; what Spark pickles is pickled."""
+    given = {"path": str(path)} | {
+        name: json.dumps(value) if isinstance(value, dict) else str(value)
+        for name, value in options.items()
+    }
+    source = SegmentDataSource(given)
+    reader = pickle.loads(pickle.dumps(source.reader(columns or source.schema())))
+    return [
+        batch
+        for split in reader.partitions()
+        for batch in reader.read(pickle.loads(pickle.dumps(split)))
+    ]
+
+
+def rows(path: str | Path, **options: Any) -> list[Row]:
+    """All rows, in the order of the splits."""
+    return [row for batch in batches(path, **options) for row in batch.to_pylist()]
+
+
+def offsets(path: str | Path, **options: Any) -> list[int]:
+    return [row["offset"] for row in rows(path, **options)]
+
+
+def splits(path: str | Path, **options: Any) -> list[Any]:
+    given = {"path": str(path)} | {name: str(value) for name, value in options.items()}
+    source = SegmentDataSource(given)
+    return list(source.reader(source.schema()).partitions())
+
+
+def filled_log(
+    storage: StorageHarness, time: MockTime, *, batches: int = 60, name: str = "topic-0"
+) -> UnifiedLog:
+    """Small segments with many index entries, and batches of every codec, a second apart."""
+    log = storage.open_log(storage.config(segment_bytes=1500, index_interval_bytes=100), name=name)
+    for number in range(batches):
+        codec = list(CompressionType)[number % len(CompressionType)]
+        pairs = [(f"k{number}", f"value {number}.{i} " + "x" * (number % 7)) for i in range(4)]
+        put(log, time, *pairs, compression=Compression(codec))
+        time.sleep(1000)
+    assert log.number_of_segments > 2
+    return log
+
+
+def segment_files(log: UnifiedLog) -> list[Path]:
+    return sorted(Path(log.dir).glob("*.log"))
