@@ -23,6 +23,7 @@ from tests.benchmarks.groups import measure_groups
 from tests.benchmarks.load_program import LoadProgram, Sample
 from tests.benchmarks.loads import LOADS, Load
 from tests.benchmarks.measures import Figure, Measure, Subject
+from tests.benchmarks.pipeline import PIPELINE, measure_pipeline
 from tests.benchmarks.report import print_figure, print_heading
 from tests.benchmarks.startup import measure_startup
 from tests.benchmarks.testing import measure_testing
@@ -31,7 +32,7 @@ from tests.benchmarks.variants import COMPILE, start_variants
 GROUPS = "groups"
 STARTUP = "startup"
 TESTING = "testing"
-NAMES = (*(load.name for load in LOADS), GROUPS, STARTUP, CLIENTS, TESTING)
+NAMES = (*(load.name for load in LOADS), GROUPS, STARTUP, CLIENTS, TESTING, PIPELINE)
 _ROUNDS = 3
 _WARM_UP_S = 1.0
 
@@ -160,6 +161,11 @@ def _run(parsed: argparse.Namespace, names: Sequence[str], work_dir: Path) -> li
             print(f"no confluent-kafka (the test extra): {TESTING} left out")
         else:
             report(measure_testing(_ROUNDS))
+    if PIPELINE in names:
+        if importlib.util.find_spec("pyspark") is None:
+            print(f"no pyspark (pip install kafkapy[spark]): {PIPELINE} left out")
+        else:
+            figures.extend(measure_pipeline(work_dir, _ROUNDS))
     return figures
 
 

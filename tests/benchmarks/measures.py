@@ -23,12 +23,13 @@ VARIANTS = (Subject.PINNED, Subject.COMPILED, Subject.COMPILED_PINNED)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bound on a value, or on the ratio of it to the limit's; `of` names that limit."""
+    """A bound on a value, or on the ratio of it to `subject`'s, which `of` names."""
 
     bound: float
     is_ratio: bool = False
     is_maximum: bool = False
     of: str = "the limit"
+    subject: Subject = Subject.LIMIT
 
     def __str__(self) -> str:
         sign = "<=" if self.is_maximum else ">="
@@ -69,7 +70,7 @@ class Figure:
         return statistics.median(a / b if b else float("nan") for a, b in pairs)
 
     def verdict(self, bar: Bar, ours: Subject = Subject.OURS) -> str:
-        value = self.ratio(Subject.LIMIT, ours) if bar.is_ratio else self.value(ours)
+        value = self.ratio(bar.subject, ours) if bar.is_ratio else self.value(ours)
         if value is None:
             return "not measured"
         return "ok" if bar.holds(value) else "below" if not bar.is_maximum else "above"
