@@ -6,7 +6,6 @@ bin/bench runs without it too.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import subprocess
@@ -70,7 +69,9 @@ class PipelineBench:
         begun = time.monotonic()
         rows = query(self, source)
         taken_s = time.monotonic() - begun
-        self.worker_peak_mb = max(self.worker_peak_mb, peak_python_mb(os.getpid()))
+        from tests.helpers.spark import jvm_pid
+
+        self.worker_peak_mb = max(self.worker_peak_mb, peak_python_mb(jvm_pid()))
         if rows != ROWS:
             raise BenchmarkError(f"{PIPELINE}: {rows:,} rows of {source} instead of {ROWS:,}")
         return rows / taken_s

@@ -36,6 +36,13 @@ def running_spark(
         end_jvm()
 
 
+def jvm_pid() -> int:
+    """Of the running session's JVM; the Python workers are below it."""
+    assert SparkContext._gateway is not None
+    pid: int = SparkContext._gateway.proc.pid
+    return pid
+
+
 def end_jvm() -> None:
     """Ends the JVM that PySpark would keep for the next session of the process."""
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
