@@ -10,7 +10,7 @@ from uuid import UUID
 from kafkapy.clients.admin.admin_client import AdminClient
 from kafkapy.clients.admin.topic_description import TopicDescription
 from kafkapy.common.errors import UnknownTopicOrPartitionError
-from kafkapy.common.types import TopicPartition
+from kafkapy.common.types import ZERO_UUID, TopicPartition
 from kafkapy.pipeline.pipeline_errors import OptionError
 
 
@@ -23,7 +23,8 @@ class AssignedPartitions:
     missing: tuple[str, ...] = ()
 
     def id_of(self, partition: TopicPartition) -> UUID:
-        return self.topic_ids[partition.topic]
+        """ZERO_UUID where there is none."""
+        return self.topic_ids.get(partition.topic, ZERO_UUID)
 
 
 @dataclass(frozen=True, slots=True)

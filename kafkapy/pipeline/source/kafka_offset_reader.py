@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _COMMIT_TIMEOUT_MS = 10_000
-_GONE_AFTER_MS = 5_000
+_GONE_AFTER_MS = 3_000
 _GONE_INTERVAL_MS = 250
 NO_MATCH = -1
 

@@ -84,25 +84,35 @@ class OffsetRangeFetcher:
             )
         except InvalidConfigurationError as error:
             raise OptionError(f"{PREFIX}{BOOTSTRAP_SERVERS}", str(error)) from error
-        decoder = RecordColumnsDecoder(
-            self._partition,
-            self._schema,
-            start_offset=self._range.from_offset,
-            end_offset=self._range.until_offset,
-            check_crcs=self._config.check_crcs,
-            read_committed=self._config.is_read_committed,
-        )
+        decoder = self._decoder(self._range.from_offset)
         try:
             with client:
-                for data in self._answers(client):
+                for position, data in self._answers(client):
+                    if position > decoder.next_offset:
+                        # What was in between is lost, also where its batch is still there.
+                        yield from decoder.finish()
+                        decoder = self._decoder(position)
                     decoder.add_aborted(data.aborted_transactions or ())
                     yield from decoder.decode(data.records)  # type: ignore[arg-type]
         except KafkaError as error:
             raise PipelineError(f"{self._range} cannot be read: {error}") from error
         yield from decoder.finish()
 
-    def _answers(self, client: PartitionLeaderClient) -> Iterator[FetchResponse.PartitionData]:
-        """Those with records; the next is asked for before one is handed out."""
+    def _decoder(self, start_offset: int) -> RecordColumnsDecoder:
+        return RecordColumnsDecoder(
+            self._partition,
+            self._schema,
+            start_offset=start_offset,
+            end_offset=self._range.until_offset,
+            check_crcs=self._config.check_crcs,
+            read_committed=self._config.is_read_committed,
+        )
+
+    def _answers(
+        self, client: PartitionLeaderClient
+    ) -> Iterator[tuple[int, FetchResponse.PartitionData]]:
+        """Those with records, and for which offset; the next is asked for before one is handed
+        out."""
         position = self._range.from_offset
         deadline = Deadline(self._time, self._options.poll_timeout_ms)
         is_sent = False
@@ -127,10 +137,10 @@ class OffsetRangeFetcher:
                 continue
             if end <= position:
                 raise CorruptDataError(f"{self._partition}: a batch at {end} answers {position}")
+            if end < self._range.until_offset:
+                is_sent = self._try_send(end, client)
+            yield position, data
             position = end
-            if position < self._range.until_offset:
-                is_sent = self._try_send(position, client)
-            yield data
             deadline.reset(self._options.poll_timeout_ms)
 
     def _try_send(self, position: int, client: PartitionLeaderClient) -> bool:
