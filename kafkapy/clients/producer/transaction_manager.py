@@ -183,6 +183,8 @@ class TransactionManager:
 
     def ensure_may_send(self) -> None:
         """Raise unless a record may be appended now. Before it is: it could not be taken back."""
+        if self._is_taking_records:
+            return
         with self.lock:
             self.maybe_fail_with_error()
             self._raise_if_pending_locked("send")
@@ -197,6 +199,8 @@ class TransactionManager:
 
     def maybe_add_partition(self, partition: TopicPartition) -> None:
         """A record was appended to the partition: it belongs to the transaction."""
+        if self._is_taking_records and partition in self._partitions_in_transaction:
+            return
         with self.lock:
             self.ensure_may_send()
             if (
@@ -206,6 +210,12 @@ class TransactionManager:
             ):
                 self._partition_map.get_or_create(partition)
                 self._new_partitions.add(partition)
+
+    @property
+    def _is_taking_records(self) -> bool:
+        # Every record asks, so without the lock: a step that begins right now is as good as one
+        # that begins right after.
+        return self._state is TransactionState.IN_TRANSACTION and self._pending_transition is None
 
     def maybe_fail_with_error(self) -> None:
         """Raise what the producer or its transaction has failed with."""

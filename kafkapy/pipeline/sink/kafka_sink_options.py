@@ -26,6 +26,9 @@ _TRANSACTIONAL_ID = "transactional.id"
 # The longest that brokers allow unless told otherwise: a transaction is open from the first row of
 # its task until the slowest task has ended, and over a restart of the driver.
 _TRANSACTION_TIMEOUT_MS = 900_000
+# Tasks send as fast as they can and flush at their end: nobody waits for a batch to be filled, and
+# large ones cost producer and broker less (a quarter of the time, with rows of 100 bytes).
+_BATCHING = {"linger.ms": "20", "batch.size": "131072"}
 _BOOLEANS = {"true": True, "false": False}
 _SIMILAR = 0.85
 
@@ -70,7 +73,7 @@ class SinkOptions:
         return AdminClient(properties=self.clients.properties_for(AdminClientConfig))
 
     def _producer_properties(self) -> dict[str, str]:
-        properties = self.clients.properties_for(ProducerConfig)
+        properties = {**_BATCHING, **self.clients.properties_for(ProducerConfig)}
         if self.exactly_once:
             properties.setdefault(TRANSACTION_TIMEOUT, str(_TRANSACTION_TIMEOUT_MS))
         return properties
