@@ -223,7 +223,8 @@ class BlockingNodeClient:
             raise TimeoutError("timed out")
 
     def _is_session_over(self, channel: KafkaChannel) -> bool:
-        end_ms = channel.authenticator and channel.authenticator.reauthenticate_at_ms
+        authenticator = channel.authenticator
+        end_ms = None if authenticator is None else authenticator.reauthenticate_at_ms
         return end_ms is not None and self._time.hi_res_clock_ms() >= end_ms
 
     def _on_failure(self) -> None:

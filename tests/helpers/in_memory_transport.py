@@ -28,6 +28,9 @@ class InMemoryTransport:
     def fileno(self) -> int:
         return -1
 
+    def handshake(self) -> int:
+        return 0
+
     def recv_into(self, buffer: bytearray | memoryview, /) -> int:
         self.largest_recv = max(self.largest_recv, len(buffer))
         count = min(len(buffer), self.max_bytes_per_call, len(self.incoming))

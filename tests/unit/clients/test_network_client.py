@@ -16,7 +16,7 @@ from kafkapy.clients.metadata import Metadata
 from kafkapy.clients.metadata_updater import ManualMetadataUpdater
 from kafkapy.clients.network_client import NetworkClient, NetworkClientConfig
 from kafkapy.common.errors import Errors, UnsupportedVersionError
-from kafkapy.common.network.channel_builders import PlaintextChannelBuilder
+from kafkapy.common.network.channel_builders import ChannelBuilder, PlaintextChannelBuilder
 from kafkapy.common.network.selector import Selector
 from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.headers import encode_response_header, parse_request_header
@@ -47,8 +47,9 @@ def supported(*changes: tuple[ApiKeys, int, int]) -> ApiVersionsResponse:
 class Peer:
     """One listener and its latest connection. Whatever it waits for, it lets the client poll."""
 
-    def __init__(self, time: MockTime) -> None:
+    def __init__(self, time: MockTime, channel_builder: ChannelBuilder | None = None) -> None:
         self.time = time
+        self._channel_builder = channel_builder or PlaintextChannelBuilder()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.setblocking(False)
         self.node = Node(1, *self.listener.getsockname()[:2])
@@ -68,7 +69,7 @@ class Peer:
         metadata_updater: ManualMetadataUpdater | None = None,
     ) -> NetworkClient:
         selector = Selector(
-            PlaintextChannelBuilder(),
+            self._channel_builder,
             self.time,
             max_receive_size=-1,
             connections_max_idle_ms=-1,

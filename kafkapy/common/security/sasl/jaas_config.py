@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kafkapy.common.errors import InvalidConfigurationError
 from kafkapy.common.password import Password
@@ -37,16 +38,18 @@ class JaasConfig:
     def parse(config: Password) -> JaasConfig:
         """InvalidConfigurationError says what is wrong, and nothing of what is in the text."""
         tokens = list(_tokens(config.value))
-        if len(tokens) < 3 or tokens[-1] != ";":
+        if len(tokens) < 3 or tokens[-1] != _END:
             raise _invalid("it must be a login module, a flag such as required, options and a ;")
         login_module, flag, *options = tokens[:-1]
-        if flag.lower() not in _FLAGS:
+        if flag.text.lower() not in _FLAGS:
             raise _invalid(f"after the login module comes one of {', '.join(sorted(_FLAGS))}")
-        if ";" in options:
+        if _END in options:
             raise _invalid("it must name one login module only")
-        if len(options) % 3 or any(sign != "=" for sign in options[1::3]):
+        names, signs, values = options[::3], options[1::3], options[2::3]
+        if len(names) != len(values) or any(sign != _EQUALS for sign in signs):
             raise _invalid("its options must have the form name=value, values in quotes")
-        return JaasConfig(login_module, dict(zip(options[::3], options[2::3], strict=True)))
+        pairs = zip(names, values, strict=True)
+        return JaasConfig(login_module.text, {name.text: value.text for name, value in pairs})
 
     def option(self, name: str) -> str:
         try:
@@ -55,7 +58,16 @@ class JaasConfig:
             raise _invalid(f"the option {name} is missing") from None
 
 
-def _tokens(text: str) -> Iterator[str]:
+class _Token(NamedTuple):
+    text: str
+    is_sign: bool = False
+
+
+_EQUALS = _Token("=", is_sign=True)
+_END = _Token(";", is_sign=True)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
     position = 0
     text = text.strip()
     while position < len(text):
@@ -66,12 +78,15 @@ def _tokens(text: str) -> Iterator[str]:
         match found.lastgroup:
             case "comment":
                 continue
-            case "double" | "single":
-                yield _ESCAPE.sub(
-                    lambda escape: _ESCAPED.get(escape[1], escape[1]), found[found.lastgroup]
-                )
-            case _:
-                yield found[0].strip()
+            case "sign" | "word" as kind:
+                yield _Token(found[kind], is_sign=kind == "sign")
+            case kind:
+                assert kind is not None
+                yield _Token(_ESCAPE.sub(_unescaped, found[kind]))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return _ESCAPED.get(escape[1], escape[1])
 
 
 def quoted(value: str) -> str:
