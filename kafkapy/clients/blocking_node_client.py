@@ -89,13 +89,20 @@ class BlockingNodeClient:
     def is_connected(self) -> bool:
         return self._channel is not None
 
+    @property
+    def is_session_over(self) -> bool:
+        """It is time for the broker to be told again who this is."""
+        authenticator = None if self._channel is None else self._channel.authenticator
+        end_ms = None if authenticator is None else authenticator.reauthenticate_at_ms
+        return end_ms is not None and self._time.hi_res_clock_ms() >= end_ms
+
     def ready(self) -> None:
         """Connect if that is not done, waiting the backoff first.
 
         NetworkError when it fails, AuthenticationError when one side does not accept the other.
         """
         if self._channel is not None:
-            if not self._is_session_over(self._channel):
+            if not self.is_session_over:
                 return
             # The broker would hang up at the next request: better to come as somebody new.
             self.disconnect()
@@ -221,11 +228,6 @@ class BlockingNodeClient:
         poller.register(channel.fd, select.POLLIN if events & READ else select.POLLOUT)
         if remaining_ms <= 0 or not poller.poll(remaining_ms):
             raise TimeoutError("timed out")
-
-    def _is_session_over(self, channel: KafkaChannel) -> bool:
-        authenticator = channel.authenticator
-        end_ms = None if authenticator is None else authenticator.reauthenticate_at_ms
-        return end_ms is not None and self._time.hi_res_clock_ms() >= end_ms
 
     def _on_failure(self) -> None:
         delay_ms = self._reconnect_backoff.backoff_ms(self._failures)

@@ -23,7 +23,7 @@ from kafkapy.common.config_def import (
     one_of,
 )
 from kafkapy.common.errors import InvalidConfigurationError
-from kafkapy.common.password import Password
+from kafkapy.common.password import HIDDEN, Password
 from kafkapy.common.security.sasl.sasl_clients import login_of
 from kafkapy.common.security.security_config import SecurityConfig
 from kafkapy.metadata.end_point import SecurityProtocol
@@ -205,14 +205,15 @@ def _typed(key: ConfigKey, value: Any) -> Any:
             good = not isinstance(value, str)
         case ConfigType.PASSWORD:
             good = isinstance(value, Password)
-            value = value if good else Password("")  # whatever was meant, it is a secret
         case kind if kind in _INTEGERS:
             good = isinstance(value, int) and not isinstance(value, bool)
         case _:
             good = False
     if not good:
+        # Whatever was meant as a password is a secret.
+        shown = HIDDEN if key.type is ConfigType.PASSWORD else repr(value)
         raise InvalidConfigurationError(
-            f"Invalid value {value!r} for configuration {key.name}: "
+            f"Invalid value {shown} for configuration {key.name}: "
             f"expected {key.type.name.lower()}, not {type(value).__name__}"
         )
     key.validate(value)

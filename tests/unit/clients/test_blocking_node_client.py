@@ -6,16 +6,30 @@ from queue import SimpleQueue
 import pytest
 
 from kafkapy.clients.blocking_node_client import BlockingNodeClient, ClientClosedError
-from kafkapy.common.errors import NetworkError, RequestTimeoutError
+from kafkapy.clients.client_channel_builder import client_channel_builder
+from kafkapy.clients.client_config import CommonClientConfig
+from kafkapy.common.errors import NetworkError, RequestTimeoutError, SaslAuthenticationError
+from kafkapy.common.network.channel_builders import ChannelBuilder
+from kafkapy.common.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.common.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafkapy.common.protocol.messages.sasl_handshake import (
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from kafkapy.common.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
 from kafkapy.common.protocol.schema import Message
+from kafkapy.common.security.sasl.sasl_clients import login_of
 from kafkapy.metadata.broker import Node
 from kafkapy.utils.backoff import ExponentialBackoff
 from kafkapy.utils.time import SystemTime
 from tests.helpers.waiting import wait_until
+from tests.unit.clients.test_network_client import supported
 from tests.unit.controller.fake_broker import FakeBroker, answer
 
 REQUEST = UpdateMetadataRequest(controller_id=1)
@@ -28,13 +42,20 @@ def peer() -> Iterator[FakeBroker]:
     peer.close()
 
 
-def client_of(port: int, *, timeout_ms: int = 10_000, backoff_ms: int = 1) -> BlockingNodeClient:
+def client_of(
+    port: int,
+    *,
+    timeout_ms: int = 10_000,
+    backoff_ms: int = 1,
+    channel_builder: ChannelBuilder | None = None,
+) -> BlockingNodeClient:
     return BlockingNodeClient(
         Node(0, "127.0.0.1", port),
         client_id="test",
         time=SystemTime(),
         request_timeout_ms=timeout_ms,
         reconnect_backoff=ExponentialBackoff(backoff_ms, 2, max(backoff_ms, 10)),
+        channel_builder=channel_builder,
     )
 
 
@@ -174,3 +195,60 @@ def test_closed_client_refuses_requests(peer: FakeBroker) -> None:
 
     with pytest.raises(ClientClosedError):
         client.send_and_receive(REQUEST, 8)
+
+
+SASL = CommonClientConfig(
+    bootstrap_servers=("127.0.0.1:1",),
+    security_protocol="SASL_PLAINTEXT",
+    sasl_mechanism="PLAIN",
+    sasl_jaas_config=login_of("alice", "s3cret"),
+)
+
+
+def sasl_client_of(peer: FakeBroker, verdict: SaslAuthenticateResponse) -> BlockingNodeClient:
+    def respond(request: Message) -> Message | None:
+        match request:
+            case ApiVersionsRequest():
+                return supported()
+            case SaslHandshakeRequest():
+                return SaslHandshakeResponse()
+            case SaslAuthenticateRequest():
+                return verdict
+        return answer(request)
+
+    peer.respond = respond
+    builder = client_channel_builder(SASL, SystemTime(), client_id="test")
+    return client_of(peer.port, channel_builder=builder)
+
+
+def test_it_says_who_it_is_before_the_first_request(peer: FakeBroker) -> None:
+    client = sasl_client_of(peer, SaslAuthenticateResponse())
+
+    for _ in range(2):
+        assert client.send_and_receive(REQUEST, 8) == UpdateMetadataResponse()
+
+    assert peer.received(SaslAuthenticateRequest) == [
+        SaslAuthenticateRequest(auth_bytes=b"\0alice\0s3cret")
+    ]
+    client.close()
+
+
+def test_refused_password_is_an_error_of_its_own(peer: FakeBroker) -> None:
+    client = sasl_client_of(peer, SaslAuthenticateResponse(error_code=58))
+
+    with pytest.raises(SaslAuthenticationError, match=f"127.0.0.1:{peer.port} by PLAIN failed"):
+        client.send_and_receive(REQUEST, 8)
+
+    assert not client.is_connected
+    client.close()
+
+
+def test_session_that_is_over_is_left_for_a_new_connection(peer: FakeBroker) -> None:
+    client = sasl_client_of(peer, SaslAuthenticateResponse(session_lifetime_ms=1))
+
+    for _ in range(2):
+        assert client.send_and_receive(REQUEST, 8) == UpdateMetadataResponse()
+        wait_until(lambda: client.is_session_over)
+
+    assert len(peer.received(SaslAuthenticateRequest)) == 2
+    client.close()

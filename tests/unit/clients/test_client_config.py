@@ -3,6 +3,8 @@ import pytest
 from kafkapy.clients.client_config import CommonClientConfig, parse_client_config
 from kafkapy.clients.client_utils import parse_and_validate_addresses
 from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.password import Password
+from kafkapy.common.security.sasl.jaas_config import JaasConfig
 
 
 def parse(properties: dict[str, object] | None = None, **keywords: object) -> CommonClientConfig:
@@ -34,11 +36,56 @@ def test_keywords_win_over_properties() -> None:
         ({"bootstrap_servers": "a:1", "client_id": 5}, r"client\.id.*string.*int"),
         ({"bootstrap_servers": "a:1", "request_timeout_ms": None}, r"request\.timeout\.ms"),
         ({"bootstrap_servers": "a:1", "request_timeout_ms": -1}, r"request\.timeout\.ms"),
+        ({"bootstrap_servers": "a:1", "security_protocol": "TLS"}, r"security\.protocol"),
+        ({"bootstrap_servers": "a:1", "ssl_enabled_protocols": "SSLv3"}, r"ssl\.enabled\.proto"),
+        ({"bootstrap_servers": "a:1", "sasl_plain_username": "a"}, "sasl_plain_password belong"),
+        ({"bootstrap_servers": "a:1", "sasl_plain_password": "a"}, "sasl_plain_username and"),
+        (
+            {
+                "bootstrap_servers": "a:1",
+                "sasl_plain_username": "a",
+                "sasl_plain_password": "b",
+                "sasl_jaas_config": "c",
+            },
+            r"sasl\.jaas\.config exclude",
+        ),
+        (
+            {"bootstrap_servers": "a:1", "ssl_key_password": 1234},
+            r"Invalid value \[hidden\] for configuration ssl\.key\.password: .*not int",
+        ),
     ],
 )
 def test_bad_setting_is_named(keywords: dict[str, object], complaint: str) -> None:
     with pytest.raises(InvalidConfigurationError, match=complaint):
         parse(**keywords)
+
+
+def test_secrets_show_neither_in_repr_nor_in_text() -> None:
+    secrets = {
+        "sasl.jaas.config": "s3cret1",
+        "ssl.key.password": "s3cret2",
+        "ssl.keystore.key": "s3cret3",
+        "ssl.keystore.certificate.chain": "s3cret4",
+        "ssl.truststore.certificates": "s3cret5",
+    }
+
+    config = parse({"bootstrap.servers": "a:1", **secrets})
+
+    assert "s3cret" not in f"{config!r} {config}"
+    assert config.ssl_key_password == Password("s3cret2")
+
+
+def test_name_and_password_of_kafka_python_are_taken_as_what_they_stand_for() -> None:
+    config = parse(
+        {"bootstrap.servers": "a:1"},
+        sasl_mechanism="SCRAM-SHA-256",
+        sasl_plain_username="alice",
+        sasl_plain_password='s3"cret',
+    )
+
+    assert config.sasl_jaas_config is not None
+    login = JaasConfig.parse(config.sasl_jaas_config)
+    assert dict(login.options) == {"username": "alice", "password": 's3"cret'}
 
 
 @pytest.mark.parametrize(
