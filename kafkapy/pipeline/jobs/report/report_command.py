@@ -17,26 +17,28 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
         "progress_log",
         type=Path,
         metavar="PROGRESS_LOG",
-        help="The progress log of a pipeline; its rotated files are read with it.",
+        help="the progress log of a pipeline; its rotated files are read with it",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="The file to write; the log's name with .html or .svg unless given.",
+        help="the file to write (default: the log's name with .html or .svg)",
     )
     parser.add_argument(
         "--query",
         metavar="NAME",
-        help="Only the query of this name.",
+        help="only the query of this name",
     )
     parser.add_argument(
         "--svg",
         action="store_true",
-        help="Write one picture of one query rather than a page of all of them.",
+        help="write one picture of one query rather than a page of all of them",
     )
-    parser.add_argument("--title", metavar="TEXT", help="The page's heading.")
+    parser.add_argument(
+        "--title", metavar="TEXT", help="the page's heading (default: the log's name)"
+    )
 
 
 def run_report(arguments: argparse.Namespace) -> int:

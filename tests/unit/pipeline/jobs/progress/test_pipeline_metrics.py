@@ -1,4 +1,6 @@
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -92,3 +94,12 @@ def test_a_port_that_is_taken_is_named(metrics: PipelineMetrics) -> None:
     taken = rf"metrics port: cannot listen on 127\.0\.0\.1:{metrics.port}: Address already in use"
     with pytest.raises(OptionError, match=taken):
         PipelineMetrics(host="127.0.0.1", port=metrics.port)
+
+
+def test_every_metric_is_in_the_documentation(metrics: PipelineMetrics) -> None:
+    document = (Path(__file__).parents[5] / "docs" / "pipeline-progress.md").read_text()
+    kinds = {"counter": "_total"}
+    names = {family.name + kinds.get(family.type, "") for family in metrics.registry.collect()}
+
+    assert {name for name in names if f"`{name}`" not in document} == set()
+    assert set(re.findall(r"`(kafkapy_pipeline_\w+)`", document)) == names
