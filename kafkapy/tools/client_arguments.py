@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafkapy.common.command_line import fail
 from kafkapy.common.config_def import ConfigType, config_keys
-from kafkapy.tools.command_line import fail
 from kafkapy.utils.properties import load_properties
 
 

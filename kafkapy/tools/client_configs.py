@@ -19,7 +19,7 @@ from kafkapy.clients.admin import (
 )
 from kafkapy.clients.admin.client_quota import CLIENT_ID, IP, USER
 from kafkapy.clients.admin.user_scram_credential import DEFAULT_ITERATIONS
-from kafkapy.tools.command_line import fail
+from kafkapy.common.command_line import fail
 from kafkapy.tools.config_entities import ConfigEntity, EntityType
 
 _QUOTA_ENTITIES = {EntityType.USER: USER, EntityType.CLIENT: CLIENT_ID, EntityType.IP: IP}

@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from enum import Enum
 
-from kafkapy.tools.command_line import CommandParser
+from kafkapy.common.command_line import CommandParser
 
 
 class EntityType(Enum):

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from kafkapy.common.command_line import fail
 from kafkapy.common.types import TopicPartition
-from kafkapy.tools.command_line import fail
 
 JsonObject = dict[str, object]
 

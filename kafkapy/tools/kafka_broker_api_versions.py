@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from kafkapy.clients.api_versions import NodeApiVersions
+from kafkapy.common.command_line import CommandParser, run_command
 from kafkapy.common.errors import UnsupportedVersionError
 from kafkapy.common.protocol.api_keys import ApiKeys, ListenerType
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, run_command
 
 
 def parser() -> CommandParser:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 
 
 def parser() -> CommandParser:

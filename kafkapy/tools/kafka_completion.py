@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkapy import tools
-from kafkapy.tools.command_line import CommandParser, run_command
+from kafkapy.common.command_line import CommandParser, run_command
 
 _FILE_METAVARS = ("FILE", "server.properties")
 

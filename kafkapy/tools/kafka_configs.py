@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import (
     add_bootstrap_server,
@@ -14,7 +15,6 @@ from kafkapy.tools.client_arguments import (
     load_property_file,
 )
 from kafkapy.tools.client_configs import ClientConfigs
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.config_entities import QUOTA_TYPES, add_entity_arguments, entities_meant
 from kafkapy.tools.option_rules import OptionRules
 from kafkapy.tools.resource_configs import ResourceConfigs

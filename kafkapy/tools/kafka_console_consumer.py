@@ -17,6 +17,7 @@ from kafkapy.clients.consumer.consumer_config import (
 )
 from kafkapy.clients.consumer.consumer_record import ConsumerRecord
 from kafkapy.clients.consumer.kafka_consumer import KafkaConsumer
+from kafkapy.common.command_line import CommandParser, fail, parse_key_values, run_command
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import (
@@ -24,7 +25,6 @@ from kafkapy.tools.client_arguments import (
     known_settings,
     load_property_file,
 )
-from kafkapy.tools.command_line import CommandParser, fail, parse_key_values, run_command
 from kafkapy.tools.message_formatters import FORMATTER_NAMES, MessageFormatter, formatter_named
 from kafkapy.tools.termination import DeferredTermination
 from kafkapy.utils.time import SystemTime

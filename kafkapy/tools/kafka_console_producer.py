@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from kafkapy.clients.producer.kafka_producer import KafkaProducer
 from kafkapy.clients.producer.producer_config import ProducerConfig
 from kafkapy.clients.producer.record_metadata import RecordMetadata
+from kafkapy.common.command_line import CommandParser, fail, parse_key_values, run_command
 from kafkapy.common.errors import KafkaError
 from kafkapy.tools.client_arguments import known_settings, load_property_file
-from kafkapy.tools.command_line import CommandParser, fail, parse_key_values, run_command
 from kafkapy.tools.line_message_reader import ENCODING_ERRORS, LineMessageReader
 from kafkapy.tools.termination import tidy_termination
 

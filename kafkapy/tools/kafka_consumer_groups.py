@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from kafkapy.clients.admin import AdminClient, ConsumerGroupState, GroupType
+from kafkapy.common.command_line import CommandParser, run_command
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, run_command
 from kafkapy.tools.consumer_group_report import ConsumerGroupReport
 from kafkapy.tools.offset_reset import RESET_FORMS, OffsetReset, partitions_named
 from kafkapy.tools.option_rules import OptionRules

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from kafkapy.tools.command_line import CommandParser, fail, run_command
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.tools.log_dump import ALL_BYTES, DumpOptions, LogDump
 from kafkapy.tools.log_record_decoders import (
     BYTES_DECODERS,

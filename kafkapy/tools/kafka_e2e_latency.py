@@ -14,11 +14,11 @@ from kafkapy.clients.consumer.consumer_config import ConsumerConfig
 from kafkapy.clients.consumer.kafka_consumer import KafkaConsumer
 from kafkapy.clients.producer.kafka_producer import KafkaProducer
 from kafkapy.clients.producer.producer_config import ProducerConfig
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.config_def import config_keys
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import load_property_file
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.progress import Progress
 from kafkapy.tools.termination import tidy_termination
 from kafkapy.utils.time import SystemTime

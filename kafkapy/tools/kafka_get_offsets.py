@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kafkapy.clients.admin import AdminClient, OffsetSpec
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.admin_connection import connect_admin, existing_topics
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.option_rules import OptionRules
 from kafkapy.tools.topic_filter import TopicFilter
 

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from kafkapy.clients.admin import ElectionType
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.errors import ElectionNotNeededError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.json_files import (
     objects_of,
     partition_of,

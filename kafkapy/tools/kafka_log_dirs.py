@@ -7,9 +7,9 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 
 from kafkapy.clients.admin import LogDirDescription
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.option_rules import OptionRules
 
 

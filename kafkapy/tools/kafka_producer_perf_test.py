@@ -12,10 +12,10 @@ from pathlib import Path
 from kafkapy.clients.producer.kafka_producer import KafkaProducer
 from kafkapy.clients.producer.producer_config import ProducerConfig
 from kafkapy.clients.producer.record_metadata import RecordMetadata
+from kafkapy.common.command_line import CommandParser, fail, parse_key_values, run_command
 from kafkapy.common.errors import KafkaError
 from kafkapy.tools.client_arguments import known_settings, load_property_file
 from kafkapy.tools.client_metrics import print_metrics
-from kafkapy.tools.command_line import CommandParser, fail, parse_key_values, run_command
 from kafkapy.tools.termination import tidy_termination
 from kafkapy.tools.throughput_throttler import ThroughputThrottler
 from kafkapy.utils.time import SystemTime, Time

@@ -13,6 +13,7 @@ from typing import Protocol
 from kafkapy.clients.admin.admin_client import AdminClient
 from kafkapy.clients.blocking_node_client import BlockingNodeClient
 from kafkapy.clients.consumer.kafka_consumer import KafkaConsumer
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.common.protocol.schema import Message
@@ -21,7 +22,6 @@ from kafkapy.common.record.record_batch import RecordBatch
 from kafkapy.common.types import TopicPartition, partitions_by_topic
 from kafkapy.metadata.broker import Node
 from kafkapy.storage.fetch_params import DEBUGGING_REPLICA_ID
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.termination import tidy_termination
 from kafkapy.utils.time import SystemTime, Time
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkapy.tools.command_line import CommandParser, fail, name_and_version, run_command
+from kafkapy.common.command_line import CommandParser, fail, name_and_version, run_command
 from kafkapy.tools.pid_file import PidFile
 from kafkapy.tools.server_arguments import add_server_arguments, server_properties
-from kafkapy.tools.stop_request import StopRequest
+from kafkapy.utils.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from kafkapy.server.kafka_config import KafkaConfig

@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.config_def import parse
 from kafkapy.storage.log_config import LogManagerConfig
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.pid_file import PidFile
 from kafkapy.tools.server_arguments import add_server_arguments, server_properties
 

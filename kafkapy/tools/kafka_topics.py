@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from kafkapy.clients.admin import AdminClient, NewPartitions, NewTopic
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.errors import TopicExistsError
 from kafkapy.common.topic import has_collision_chars
 from kafkapy.common.types import uuid_from_base64
 from kafkapy.tools.admin_connection import connect_admin, existing_topics
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.option_rules import OptionRules
 from kafkapy.tools.topic_filter import TopicFilter
 from kafkapy.tools.topic_report import TopicReport

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kafkapy.clients.admin import AbortTransactionSpec, AdminClient
+from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.admin_connection import connect_admin
 from kafkapy.tools.client_arguments import add_bootstrap_server, add_command_config
-from kafkapy.tools.command_line import CommandParser, fail, run_command
 from kafkapy.tools.hanging_transactions import HangingTransactions
 from kafkapy.tools.text_table import print_table
 from kafkapy.utils.time import SystemTime

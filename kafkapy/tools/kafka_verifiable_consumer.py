@@ -10,10 +10,10 @@ from kafkapy.clients.consumer.consumer_config import ConsumerConfig
 from kafkapy.clients.consumer.consumer_rebalance_listener import ConsumerRebalanceListener
 from kafkapy.clients.consumer.consumer_record import ConsumerRecord
 from kafkapy.clients.consumer.kafka_consumer import KafkaConsumer
+from kafkapy.common.command_line import CommandParser, run_command
 from kafkapy.common.errors import FencedInstanceIdError, KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import known_settings, load_property_file
-from kafkapy.tools.command_line import CommandParser, run_command
 from kafkapy.tools.json_events import JsonEvents
 from kafkapy.tools.termination import tidy_termination
 from kafkapy.utils.time import SystemTime, Time

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from kafkapy.clients.producer.kafka_producer import KafkaProducer
 from kafkapy.clients.producer.producer_config import ProducerConfig
 from kafkapy.clients.producer.record_metadata import RecordMetadata
+from kafkapy.common.command_line import CommandParser, run_command
 from kafkapy.common.errors import KafkaError
 from kafkapy.tools.client_arguments import known_settings, load_property_file
-from kafkapy.tools.command_line import CommandParser, run_command
 from kafkapy.tools.json_events import JsonEvents
 from kafkapy.tools.termination import tidy_termination
 from kafkapy.tools.throughput_throttler import ThroughputThrottler

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from kafkapy.clients.admin import AdminClient, ConsumerGroupState, OffsetSpec
 from kafkapy.clients.consumer.offset_and_metadata import OffsetAndMetadata
+from kafkapy.common.command_line import fail
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.types import TopicPartition
-from kafkapy.tools.command_line import fail
 from kafkapy.utils.time import SystemTime
 
 RESET_FORMS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from kafkapy.tools.command_line import CommandParser
+from kafkapy.common.command_line import CommandParser
 
 
 class OptionRules:

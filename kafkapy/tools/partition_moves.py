@@ -15,9 +15,9 @@ from kafkapy.clients.admin import (
     ConfigResourceType,
     PartitionReassignment,
 )
+from kafkapy.common.command_line import fail
 from kafkapy.common.types import TopicPartition
 from kafkapy.metadata.broker import BrokerMetadata, Node
-from kafkapy.tools.command_line import fail
 from kafkapy.zk.replica_placement import assign_replicas_to_brokers
 
 _BROKER_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")

@@ -13,8 +13,8 @@ from kafkapy.clients.admin import (
     ConfigResourceType,
     ConfigSource,
 )
+from kafkapy.common.command_line import fail
 from kafkapy.tools.admin_connection import existing_topics
-from kafkapy.tools.command_line import fail
 from kafkapy.tools.config_entities import ConfigEntity, EntityType
 
 _RESOURCE_TYPES = {

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from kafkapy.tools.command_line import fail, parse_overrides
+from kafkapy.common.command_line import fail, parse_overrides
 from kafkapy.utils.properties import load_properties
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from kafkapy.common.command_line import fail
 from kafkapy.common.types import INTERNAL_TOPICS
-from kafkapy.tools.command_line import fail
 
 
 class TopicFilter:

@@ -20,6 +20,17 @@ class StopRequest:
         """With a reason if it is a failure. From any thread or signal handler."""
         self._reasons.put(reason)
 
+    def is_asked(self, *, within_s: float) -> bool:
+        """Whether somebody asks before the time is over, or has asked already."""
+        if not self._reasons.empty():
+            return True
+        try:
+            reason = self._reasons.get(timeout=within_s)
+        except queue.Empty:
+            return False
+        self._reasons.put(reason)  # for the one who waits for it
+        return True
+
     def wait(self) -> str | None:
         """The reason of the first who asked."""
         while True:

@@ -1,12 +1,12 @@
 import subprocess
 import sys
 
-from kafkapy.tools.stop_request import StopRequest
+from kafkapy.utils.stop_request import StopRequest
 
 # Signals at every point of the waiting; a lock that is not reentrant stops this within moments.
 _STORM = """
 import os, signal, sys, threading
-from kafkapy.tools.stop_request import StopRequest
+from kafkapy.utils.stop_request import StopRequest
 
 request, count = StopRequest(), 3000
 signal.signal(signal.SIGTERM, lambda *_: request.ask())
@@ -33,6 +33,17 @@ def test_the_first_reason_is_the_one_given() -> None:
     request.ask("the disk failed")
     request.ask()
 
+    assert request.wait() == "the disk failed"
+
+
+def test_that_somebody_asked_is_known_without_taking_the_reason() -> None:
+    request = StopRequest()
+    assert not request.is_asked(within_s=0)
+
+    request.ask("the disk failed")
+
+    assert request.is_asked(within_s=60)
+    assert request.is_asked(within_s=0)
     assert request.wait() == "the disk failed"
 
 

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from kafkapy.common.command_line import CommandParser, parse_overrides, run_command
 from kafkapy.common.errors import KafkaError
-from kafkapy.tools.command_line import CommandParser, parse_overrides, run_command
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """What every command has in common: its parser, one clear line for an error, exit code 1.
 
-A command is a module kafkapy/tools/kafka_x.py, or a package of that name, with three functions:
+A command is a module kafkapy/tools/kafka_x.py, or a package of that name, with three functions
+(kafka-pipeline, which needs Spark, is in kafkapy/pipeline):
 
     parser()          a CommandParser, from which help and shell completion are made
     run(arguments)    does the work; the exit code
     main(arguments)   `return run_command(run, arguments)`
 
-and a launcher bin/kafka-x, which is the same file for all of them.
+and a launcher bin/kafka-x, which is the same file for all in kafkapy/tools.
 """
 
 from __future__ import annotations
