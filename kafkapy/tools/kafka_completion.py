@@ -13,6 +13,8 @@ from kafkapy import tools
 from kafkapy.common.command_line import CommandParser, run_command
 
 _FILE_METAVARS = ("FILE", "server.properties")
+# By name: of what it does nothing is needed here, and Spark need not be installed.
+_PIPELINE = "kafkapy.pipeline.kafka_pipeline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Each command there is, by name, with its parser."""
-    for info in pkgutil.iter_modules(tools.__path__):
-        if info.name.startswith("kafka_"):
-            module = importlib.import_module(f"{tools.__name__}.{info.name}")
-            yield info.name.replace("_", "-"), module.parser()
+    modules = [
+        f"{tools.__name__}.{info.name}"
+        for info in pkgutil.iter_modules(tools.__path__)
+        if info.name.startswith("kafka_")
+    ]
+    for name in sorted([*modules, _PIPELINE], key=lambda name: name.rpartition(".")[2]):
+        yield name.rpartition(".")[2].replace("_", "-"), importlib.import_module(name).parser()
 
 
 def describe(name: str, of_command: argparse.ArgumentParser) -> Command:

@@ -17,6 +17,13 @@ from kafkapy.pipeline.jobs.pipeline_config import (
 )
 from kafkapy.pipeline.jobs.toml_table import TomlTable
 
+# Options of a topic that is written to, for which there are keys.
+TOPIC_KEYS = {
+    "topic": "topic",
+    "exactlyonce": "exactly_once",
+    "kafka.bootstrap.servers": "bootstrap_servers",
+    "checkpointlocation": "checkpoint of [pipeline]",
+}
 _INTERVAL = re.compile(r"\d+ +(millisecond|second|minute|hour|day)s?")
 _INTERVAL_EXAMPLE = '"10 seconds"'
 
@@ -82,7 +89,7 @@ def dead_letters_of(
                 bootstrap_servers=bootstrap_servers_of(table, bootstrap_servers),
                 topic=table.text("topic"),
                 exactly_once=table.flag("exactly_once", default=False),
-                options=table.options("options"),
+                options=table.options("options", instead=TOPIC_KEYS),
             )
         case DeadLetterType.PARQUET:
             target = DeadLetterTable(table.text("path").rstrip("/"))

@@ -17,9 +17,10 @@ from kafkapy.pipeline.jobs.pipeline_config import (
     TableSink,
     TopicSink,
 )
-from kafkapy.pipeline.jobs.pipeline_tables import bootstrap_servers_of
+from kafkapy.pipeline.jobs.pipeline_tables import TOPIC_KEYS, bootstrap_servers_of
 from kafkapy.pipeline.jobs.toml_table import TomlTable
 
+_TABLE_KEYS = {"path": "path", "checkpointlocation": "checkpoint of [pipeline]"}
 _PARTITION = re.compile(r"(?:(?P<unit>date|hour)\((?P<inner>[^()]+)\)|(?P<column>[^()]+))")
 
 
@@ -64,7 +65,7 @@ def _topic_sink(table: TomlTable, bootstrap_servers: str | None) -> TopicSink:
         headers=table.optional_text("headers"),
         exactly_once=table.flag("exactly_once", default=False),
         output_mode=_output_mode(table),
-        options=table.options("options"),
+        options=table.options("options", instead=TOPIC_KEYS),
     )
 
 
@@ -91,7 +92,7 @@ def _table_sink(table: TomlTable, format_: TableFormat) -> TableSink:
         partition_by=partition_by,
         output_mode=output_mode,
         save_mode=table.choice("save_mode", SaveMode, SaveMode.ERROR),
-        options=table.options("options"),
+        options=table.options("options", instead=_TABLE_KEYS),
     )
 
 

@@ -22,6 +22,15 @@ from kafkapy.pipeline.jobs.pipeline_config import (
 from kafkapy.pipeline.jobs.pipeline_tables import bootstrap_servers_of, watermark_of
 from kafkapy.pipeline.jobs.toml_table import TomlTable
 
+_TOPIC_KEYS = {
+    "subscribe": "topics",
+    "subscribepattern": "topic_pattern",
+    "assign": "topics",
+    "startingoffsets": "starting_offsets",
+    "includeheaders": "meta",
+    "kafka.bootstrap.servers": "bootstrap_servers",
+}
+_SEGMENTS_KEYS = {"path": "path", "view": "view", "includeheaders": "meta"}
 _RAW_META = ("key", "topic", "partition", "offset", "timestamp")
 
 
@@ -70,7 +79,7 @@ def _topic_source(table: TomlTable, bootstrap_servers: str | None, folder: Path)
         starting_offsets=table.optional_text("starting_offsets") or "earliest",
         decoding=_decoding(table, folder),
         watermark=watermark_of(table),
-        options=table.options("options"),
+        options=table.options("options", instead=_TOPIC_KEYS),
     )
 
 
@@ -82,7 +91,7 @@ def _segments_source(table: TomlTable, folder: Path) -> SegmentsSource:
         view=view,
         decoding=_decoding(table, folder) if view is SegmentView.RECORDS else None,
         watermark=watermark_of(table),
-        options=table.options("options"),
+        options=table.options("options", instead=_SEGMENTS_KEYS),
     )
 
 

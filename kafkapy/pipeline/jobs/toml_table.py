@@ -91,8 +91,10 @@ class TomlTable:
                 return choice
         raise self.error(key, f"{value!r} is none of {_listed(_texts_of(kind))}")
 
-    def options(self, key: str) -> dict[str, str]:
-        """A table of strings, numbers and booleans, as the texts that Spark takes."""
+    def options(self, key: str, *, instead: Mapping[str, str] = {}) -> dict[str, str]:
+        """A table of strings, numbers and booleans, as the texts that Spark takes; `instead` has
+        the options, in lower case, for which there are keys.
+        """
         value = self._value(key)
         if value is None:
             return {}
@@ -101,6 +103,8 @@ class TomlTable:
         options = {}
         # Dots in a bare key make tables inside: kafka.security.protocol = "SSL".
         for name, option in _flat(value):
+            if name.lower() in instead:
+                raise self.error(f"{key}.{name}", f"set {instead[name.lower()]} instead")
             if isinstance(option, bool):
                 options[name] = "true" if option else "false"
             elif isinstance(option, str | int | float):
