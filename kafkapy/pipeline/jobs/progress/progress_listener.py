@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from kafkapy.pipeline.jobs.failure_cause import failure_cause
 from kafkapy.pipeline.jobs.progress.progress_reporter import ProgressReporter
 from kafkapy.pipeline.jobs.progress.query_progress import QueryProgress, QueryRun
 
@@ -65,7 +66,7 @@ class ProgressListener(StreamingQueryListener):
                 self._tell_locked(lambda reporter: reporter.on_idle(query))
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        error = None if event.exception is None else brief_error(event.exception)
+        error = None if event.exception is None else failure_cause(event.exception)
         run_id = str(event.runId)
         with self._changed:
             query = self._running.pop(run_id, None) or QueryRun.of(None, event.id, run_id)
@@ -97,15 +98,3 @@ class ProgressListener(StreamingQueryListener):
                 is_first = number not in self._failed
                 self._failed.add(number)
                 log.error("%s failed: %s", type(reporter).__name__, e, exc_info=is_first)
-
-
-def brief_error(exception: str) -> str:
-    """The one line that says what went wrong, out of Spark's text with its traces of two languages.
-
-    A Python trace ends with the exception; a Java one begins with it.
-    """
-    before_java_trace = exception.partition("\n\tat ")[0]
-    lines = [line.strip() for line in before_java_trace.splitlines() if line.strip()]
-    if not lines:
-        return exception
-    return lines[-1] if "Traceback (most recent call last)" in before_java_trace else lines[0]

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
 )
 
-from kafkapy.pipeline.jobs.progress.progress_listener import ProgressListener, brief_error
+from kafkapy.pipeline.jobs.progress.progress_listener import ProgressListener
 from kafkapy.pipeline.jobs.progress.query_progress import QueryProgress, QueryRun
 from tests.helpers.query_progress import spark_json
 
@@ -134,23 +134,12 @@ def test_closing_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> Non
     assert "Spark has not reported the end of archive" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("exception", "expected"),
-    [
-        (
-            "java.io.IOException: disk full\n\tat a.b.C.d(C.java:1)",
-            "java.io.IOException: disk full",
-        ),
-        (
-            "py4j.Py4JException: An exception was raised. Return Message: "
-            "Traceback (most recent call last):\n"
-            '  File "job.py", line 3, in call\n    raise e\n'
-            "RuntimeError: bad batch\n\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)\n",
-            "RuntimeError: bad batch",
-        ),
-        ("one line", "one line"),
-        ("", ""),
-    ],
-)
-def test_the_one_line_that_says_what_went_wrong_is_found(exception: str, expected: str) -> None:
-    assert brief_error(exception) == expected
+def test_the_end_by_an_error_is_told_in_one_line() -> None:
+    recorder = _Recorder()
+    listener = ProgressListener([recorder])
+    trace = "java.io.IOException: disk full\n\tat a.b.C.d(C.java:1)\n"
+
+    listener.onQueryStarted(STARTED)
+    listener.onQueryTerminated(QueryTerminatedEvent(QUERY_ID, RUN_ID, trace, None))
+
+    assert recorder.told[1:] == [("terminated", ARCHIVE, "java.io.IOException: disk full")]
