@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.jobs.progress.query_progress import QueryProgress
@@ -17,6 +18,7 @@ from kafkapy.pipeline.jobs.report.scale import time_step
 MAX_BUCKETS = 240
 
 Values = list[float | None]
+PartitionLags = list[tuple[TopicPartition, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +67,26 @@ class Timeline:
 
     def lags(self, top: int) -> list[LagSeries]:
         """Of the `top` partitions that ever lagged most, and of the others together."""
-        peaks: dict[TopicPartition, int] = {}
-        for batch in self._history.batches:
-            for key, lag in _lags(batch):
-                peaks[key] = max(lag, peaks.get(key, 0))
+        lags = [[(batch, _lags(batch)) for batch in run.batches] for run in self._history.runs]
+        by_peak = _by_peak(of_batch for _, of_batch in chain.from_iterable(lags))
         # One more than is asked for needs no summing up.
-        shown = sorted(peaks, key=lambda key: (-peaks[key], key))
-        shown = sorted(shown if len(shown) <= top + 1 else shown[:top])
-        series = [LagSeries(str(key), self._lag_of({key})) for key in shown]
-        rest = peaks.keys() - set(shown)
-        if rest:
-            series.append(LagSeries(f"{len(rest)} others", self._lag_of(rest), is_rest=True))
+        shown = sorted(by_peak if len(by_peak) <= top + 1 else by_peak[:top])
+        series = [LagSeries(str(key), [None] * self.size) for key in shown]
+        if len(shown) < len(by_peak):
+            name = f"{len(by_peak) - len(shown)} others"
+            series.append(LagSeries(name, [None] * self.size, is_rest=True))
+        places = {key: place for place, key in enumerate(shown)}
+        for run, of_run in zip(self._history.runs, lags, strict=True):
+            points: list[list[tuple[int, int]]] = [[] for _ in series]
+            for batch, of_batch in of_run:
+                sums: dict[int, int] = {}
+                for key, lag in of_batch:
+                    place = places.get(key, len(shown))
+                    sums[place] = sums.get(place, 0) + lag
+                for place, lag in sums.items():
+                    points[place].append((self.bucket_of(batch.end_ms), lag))
+            for one, its_points in zip(series, points, strict=True):
+                self._hold(one.values, run, its_points)
         return series
 
     def slowest_batches(self) -> list[QueryProgress]:
@@ -87,20 +98,8 @@ class Timeline:
                 slowest[bucket] = batch
         return [slowest[bucket] for bucket in sorted(slowest)]
 
-    def _lag_of(self, keys: Iterable[TopicPartition]) -> Values:
-        """The most of each bucket; what a batch has left holds until the next one of its run."""
-        wanted = set(keys)
-        values: Values = [None] * self.size
-        for run in self._history.runs:
-            points = [
-                (self.bucket_of(batch.end_ms), sum(lags))
-                for batch in run.batches
-                if (lags := [lag for key, lag in _lags(batch) if key in wanted])
-            ]
-            self._hold(values, run, points)
-        return values
-
     def _hold(self, values: Values, run: Run, points: list[tuple[int, int]]) -> None:
+        """The most of each bucket; what a batch has left holds until the next one of its run."""
         last_bucket = self.bucket_of(run.end_ms)
         for index, (bucket, lag) in enumerate(points):
             values[bucket] = max(lag, values[bucket] or 0)
@@ -118,7 +117,16 @@ class Timeline:
             into[bucket] += amount * (end - begin) / (end_ms - start_ms)
 
 
-def _lags(batch: QueryProgress) -> list[tuple[TopicPartition, int]]:
+def _by_peak(lags: Iterable[PartitionLags]) -> list[TopicPartition]:
+    """The partition that ever lagged most comes first."""
+    peaks: dict[TopicPartition, int] = {}
+    for of_batch in lags:
+        for key, lag in of_batch:
+            peaks[key] = max(lag, peaks.get(key, 0))
+    return sorted(peaks, key=lambda key: (-peaks[key], key))
+
+
+def _lags(batch: QueryProgress) -> PartitionLags:
     return [
         (TopicPartition(partition.topic, partition.partition), partition.lag)
         for partition in batch.partitions
