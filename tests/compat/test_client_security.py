@@ -132,7 +132,7 @@ def test_session_is_renewed_as_often_as_it_ends(secure: SecureBroker, topic_name
 
     settings = settings_of(secure, "BRIEF", "OAUTHBEARER")
     settings["sasl.login.callback.handler.class"] = token
-    # A renewal that the broker does not take for one would be refused for good, as a wrong password.
+    # A renewal that the broker does not take for one would fail as a wrong password does.
     with KafkaProducer(properties=settings) as producer:
         deadline = time.monotonic() + 30
         sent = 0
