@@ -39,14 +39,14 @@ def logs(draw: st.DrawFn) -> MemoryRecords:
 
 
 class TestEquality:
-    @settings(derandomize=True, deadline=None, max_examples=200)
+    @settings(derandomize=True, deadline=None, max_examples=80)
     @given(log=logs(), max_rows=st.sampled_from([1, 3, 1000]))
     def test_rows_are_those_of_the_broker_s_decoder(
         self, log: MemoryRecords, max_rows: int
     ) -> None:
         assert decoded(log, max_rows=max_rows) == expected_rows(log)
 
-    @settings(derandomize=True, deadline=None, max_examples=100)
+    @settings(derandomize=True, deadline=None, max_examples=40)
     @given(log=logs(), data=st.data())
     def test_a_range_leaves_out_what_is_outside(
         self, log: MemoryRecords, data: st.DataObject

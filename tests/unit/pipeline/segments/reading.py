@@ -1,43 +1,22 @@
-"""Reading segments as Spark does, without Spark."""
+"""Logs to read, and their rows."""
 
-import json
-import pickle
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
-from pyspark.sql.types import StructType
 
 from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.pipeline.segments.segment_data_source import SegmentDataSource
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.helpers.mock_time import MockTime
+from tests.helpers.segment_rows import segment_batches
 from tests.unit.storage.cleaning import put
 from tests.unit.storage.harness import StorageHarness
 
 Row = dict[str, Any]
 
 
-def batches(
-    path: str | Path, *, columns: StructType | None = None, **options: Any
-) -> list[pa.RecordBatch]:
-    """One list for all splits; what Spark pickles is pickled."""
-    given = {"path": str(path)} | {
-        name: json.dumps(value) if isinstance(value, dict) else str(value)
-        for name, value in options.items()
-    }
-    source = SegmentDataSource(given)
-    reader = pickle.loads(pickle.dumps(source.reader(columns or source.schema())))
-    return [
-        batch
-        for split in reader.partitions()
-        for batch in reader.read(pickle.loads(pickle.dumps(split)))
-    ]
-
-
 def rows(path: str | Path, **options: Any) -> list[Row]:
     """All rows, in the order of the splits."""
-    return [row for batch in batches(path, **options) for row in batch.to_pylist()]
+    return [row for batch in segment_batches(path, **options) for row in batch.to_pylist()]
 
 
 def offsets(path: str | Path, **options: Any) -> list[int]:

@@ -16,8 +16,8 @@ from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
 from kafkapy.storage.offset_checkpoint_file import OffsetCheckpointFile
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.helpers.mock_time import MockTime
+from tests.helpers.segment_rows import segment_batches
 from tests.unit.pipeline.segments.reading import (
-    batches,
     filled_log,
     offsets,
     rows,
@@ -140,7 +140,7 @@ class TestRows:
         filled_log(storage, time)
         columns = StructType([StructField("offset", LongType()), StructField("key", BinaryType())])
 
-        found = batches(storage.log_dir, columns=columns)
+        found = segment_batches(storage.log_dir, columns=columns)
 
         assert found[0].schema.names == ["offset", "key"]
         assert found[0].to_pylist()[5] == {"offset": 5, "key": b"k1"}
