@@ -67,6 +67,8 @@ class RecordSchema:
         """Raises SchemaError, naming the column, for one that records do not have."""
         by_name = {column.column_name: column for column in Column}
         ordered: list[Column] = []
+        if not schema.fields:
+            raise SchemaError("a schema has at least one column")
         for field in schema.fields:
             column = by_name.get(field.name)
             if column is None:

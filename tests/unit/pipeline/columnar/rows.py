@@ -62,8 +62,12 @@ def decoder(schema: RecordSchema = ALL_COLUMNS, **changes: Any) -> RecordColumns
     return RecordColumnsDecoder(ORDERS, schema, **(ranges | changes))
 
 
-def decoded(source: MemoryRecords | bytes, **changes: Any) -> list[Row]:
-    """All rows of a buffer."""
-    data = source if isinstance(source, bytes) else source.buffer
+def decoded_batches(source: MemoryRecords, **changes: Any) -> list[pa.RecordBatch]:
+    """All record batches of a buffer."""
     reading = decoder(**changes)
-    return rows([*reading.decode(data), *reading.finish()])
+    return [*reading.decode(source.buffer), *reading.finish()]
+
+
+def decoded(source: MemoryRecords, **changes: Any) -> list[Row]:
+    """All rows of a buffer."""
+    return rows(decoded_batches(source, **changes))
