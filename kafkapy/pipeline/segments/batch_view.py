@@ -135,14 +135,15 @@ class BatchReader(DataSourceReader):
     def _row(self, batch: FileChannelRecordBatch) -> Row:
         crc_valid: bool | None = None
         error: str | None = None
-        base_offset = batch.last_offset
+        hides_base_offset = batch.magic < MAGIC_VALUE_V2 and batch.is_compressed
+        base_offset = batch.last_offset if hides_base_offset else batch.base_offset
         codec: str | None = None
         try:
+            codec = batch.compression_type.codec_name
             if self._options.check_crcs:
                 crc_valid = False
                 batch.ensure_valid()
                 crc_valid = True
-            codec = batch.compression_type.codec_name
             base_offset = batch.base_offset
         except ApiError as found:
             error = str(found)
