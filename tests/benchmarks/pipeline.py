@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PIPELINE = "pipeline"
 OFFICIAL = "Spark's own connector"
-ROWS = 2_000_000
+ROWS = 1_000_000
 _TOPIC = "bench-pipeline"
 _PARTITIONS = 4
 _VALUE_BYTES = 100
@@ -39,7 +39,7 @@ _VALUE_BYTES = 100
 _RECORDS_PER_BATCH = 125
 # So many different ones that parquet cannot keep all values in a dictionary.
 _BATCHES = 250
-_LOOP_S = 4.0
+_LOOP_S = 2.0
 _LOOP_TIMEOUT_S = 60
 
 _FROM_BROKER = Bar(0.8, is_ratio=True, of="the connector")
