@@ -5,6 +5,7 @@ that outlives its test a name of its own, and stop it.
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,9 @@ from tests.compat.tools import require_spark_connector
 from tests.helpers.spark import running_spark
 
 MakeTopic = Callable[..., str]
+
+_DIRECTORY = Path(__file__).parent
+_TIMEOUT_S = 300
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +63,10 @@ def make_topic(spark_broker: BrokerProcess) -> Iterator[MakeTopic]:
 def topic(make_topic: MakeTopic) -> str:
     """A topic with two partitions, of this test alone."""
     return make_topic()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test may have to wait for Spark to start, on cores that other workers use."""
+    for item in items:
+        if item.path.is_relative_to(_DIRECTORY) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_TIMEOUT_S))

@@ -58,7 +58,7 @@ def find_java(
     environment: Mapping[str, str], *, bundled: Callable[[], Path | None] = bundled_java
 ) -> JavaRuntime:
     """Raises PipelineError with what was found, and why it will not do, when there is none."""
-    refused = []
+    refused: list[str] = []
     for origin, home, program in _candidates(environment, bundled):
         version = _version_of(program)
         if version is not None and version >= MINIMUM_VERSION:
