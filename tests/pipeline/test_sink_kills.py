@@ -1,0 +1,27 @@
+"""A streaming job whose driver is killed: every row once, in a topic and in Parquet.
+
+bin/soak sink-kills does it for longer, and at random moments too.
+"""
+
+import random
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkapy.testing.broker_process import BrokerProcess
+from tests.pipeline.crashing_sink import AFTER_COMMIT, BETWEEN_ENDS
+from tests.pipeline.streaming_copy import KilledCopy
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_driver_killed_within_and_after_the_commit_copies_each_row_once(
+    spark: SparkSession, spark_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    killed = KilledCopy(spark_broker, tmp_path)
+    for point in (BETWEEN_ENDS, AFTER_COMMIT):
+        killed.feed()
+        killed.live_and_die(point, random.Random(0))
+
+    killed.finish(spark)
