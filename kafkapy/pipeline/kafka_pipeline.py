@@ -15,6 +15,7 @@ from pathlib import Path
 from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.pipeline.jobs.pipeline_config import PipelineConfig, Trigger, TriggerKind
 from kafkapy.pipeline.jobs.pipeline_file import PipelineFile
+from kafkapy.pipeline.jobs.report.report_command import add_report_arguments, run_report
 from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.utils.stop_request import StopRequest
 
@@ -29,20 +30,26 @@ def parser() -> CommandParser:
     command = CommandParser(
         "kafka-pipeline", "Run a data pipeline on Spark that a TOML file declares."
     )
-    actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
-    _add_run(actions.add_parser("run", description="Run a pipeline, or check its file."))
+    actions = command.add_subparsers(
+        dest="action", metavar="ACTION", required=True, help="what to do"
+    )
+    _add_run(
+        actions.add_parser("run", help="run a pipeline", description="Run or check a pipeline.")
+    )
+    add_report_arguments(
+        actions.add_parser(
+            "report",
+            help="draw what a pipeline has done",
+            description="Make a page of charts, or one picture, from a pipeline's progress log.",
+        )
+    )
     return command
 
 
 def run(arguments: Sequence[str]) -> int:
     parsed = parser().parse_args(arguments)
-    logging.basicConfig(
-        level=parsed.log_level,
-        stream=sys.stderr,
-        format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
-    )
     try:
-        return _run(parsed)
+        return run_report(parsed) if parsed.action == "report" else _run(parsed)
     except PipelineError as e:
         fail(str(e))
 
@@ -68,7 +75,7 @@ def _add_run(command: CommandParser) -> None:
     command.add_argument(
         "--master",
         metavar="MASTER",
-        help=f"Spark's master (default: the file's, {_DEFAULT_MASTER})",
+        help=f"Spark's master (default: what the file says, else {_DEFAULT_MASTER})",
     )
     command.add_argument(
         "--quiet", action="store_true", help="one line for each batch, also on a terminal"
@@ -82,6 +89,11 @@ def _add_run(command: CommandParser) -> None:
 
 
 def _run(parsed: Namespace) -> int:
+    logging.basicConfig(
+        level=parsed.log_level,
+        stream=sys.stderr,
+        format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
+    )
     config = _with_trigger(PipelineFile(Path(parsed.file), os.environ).load(), parsed)
     if find_spec("pyspark") is None:
         fail("kafka-pipeline needs Spark: pip install 'kafkapy[spark]'")

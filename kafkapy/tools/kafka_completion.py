@@ -60,13 +60,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Each command there is, by name, with its parser."""
+    for command, module in command_modules().items():
+        yield command, importlib.import_module(module).parser()
+
+
+def command_modules() -> dict[str, str]:
+    """Each command there is, by name, with the name of its module."""
     modules = [
         f"{tools.__name__}.{info.name}"
         for info in pkgutil.iter_modules(tools.__path__)
         if info.name.startswith("kafka_")
     ]
-    for name in sorted([*modules, _PIPELINE], key=lambda name: name.rpartition(".")[2]):
-        yield name.rpartition(".")[2].replace("_", "-"), importlib.import_module(name).parser()
+    commands = {name.rpartition(".")[2].replace("_", "-"): name for name in [*modules, _PIPELINE]}
+    return dict(sorted(commands.items()))
 
 
 def describe(name: str, of_command: argparse.ArgumentParser) -> Command:

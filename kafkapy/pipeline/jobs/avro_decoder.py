@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from typing import Any
 
 import fastavro
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -39,7 +40,7 @@ class AvroDecoder:
         def decode_batch(payloads: pa.Array) -> pa.Array:
             return decode(payloads)
 
-        udf = F.arrow_udf(decode_batch, self._result_type())
+        udf = arrow_udf(decode_batch, self._result_type(), ArrowUDFType.SCALAR)
         # Spark would else put the same work into a filter and again behind it.
         result: Column = udf.asNondeterministic()(payload)
         return result
@@ -71,10 +72,11 @@ class AvroDecoder:
             if len(payload) < _CONFLUENT_HEADER_BYTES or data.read(1) != _CONFLUENT_MAGIC:
                 raise ValueError("no Confluent header in front")
             data.seek(_CONFLUENT_HEADER_BYTES)
-        datum = fastavro.schemaless_reader(data, schema.parsed, None)
+        datum: Any = fastavro.schemaless_reader(data, schema.parsed, None)
         if rest := len(payload) - data.tell():
             raise ValueError(f"{rest} bytes are left over")
-        return datum if schema.is_record else {SINGLE_COLUMN: datum}
+        row: Mapping[str, object] = datum if schema.is_record else {SINGLE_COLUMN: datum}
+        return row
 
     def _result_type(self) -> StructType:
         return StructType([StructField(ROW, self.row_type), StructField(ERROR, StringType())])

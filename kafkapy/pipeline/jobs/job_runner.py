@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from kafkapy.pipeline.jobs.batch_writes import BatchWrites
 from kafkapy.pipeline.jobs.checkpoint_directory import CheckpointDirectory

@@ -22,6 +22,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from kafkapy.pipeline.jobs import avro_decoder
 from kafkapy.pipeline.jobs.avro_decoder import AvroDecoder
 from kafkapy.pipeline.jobs.pipeline_config import AvroPayload, TextPayload
+from kafkapy.pipeline.pipeline_errors import SchemaError
 
 # Of the frame that decode() gives, beside the records' own columns.
 ROW = "__row"
@@ -43,7 +44,7 @@ class PayloadDecoder:
             )
             self.row_type = self._avro.row_type
         else:
-            self.row_type = StructType.fromDDL(payload.schema)
+            self.row_type = struct_of(payload.schema)
 
     def decode(self, records: DataFrame) -> DataFrame:
         """The records with ROW, a struct of the schema, and ERROR, null for a good one."""
@@ -122,6 +123,14 @@ class PayloadDecoder:
             return F.lit(None).cast("string")
         found = F.concat_ws(", ", *missing)
         return F.when(found != "", F.concat(F.lit("NOT NULL but missing or null: "), found))
+
+
+def struct_of(ddl: str) -> StructType:
+    """Spark reads a bare type as well as columns; SchemaError for that."""
+    type_ = StructType.fromDDL(ddl)
+    if not isinstance(type_, StructType):
+        raise SchemaError(f"{ddl!r} is one type, not columns with names and types")
+    return type_
 
 
 def _required(

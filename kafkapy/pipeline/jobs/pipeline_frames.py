@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType, Timesta
 
 from kafkapy.pipeline.columnar.record_schema import spark_schema
 from kafkapy.pipeline.jobs.failure_cause import failure_cause
-from kafkapy.pipeline.jobs.payload_decoder import ERROR, ROW, PayloadDecoder
+from kafkapy.pipeline.jobs.payload_decoder import ERROR, ROW, PayloadDecoder, struct_of
 from kafkapy.pipeline.jobs.pipeline_config import (
     Decoding,
     MetaColumn,
@@ -172,8 +172,8 @@ class PipelineFrames:
         schema = None
         if source.schema is not None:
             try:
-                schema = StructType.fromDDL(source.schema)
-            except PySparkException as e:
+                schema = struct_of(source.schema)
+            except (PySparkException, SchemaError) as e:
                 raise self._error("source", source.name, "schema", e) from e
         try:
             batch = self._spark.read.options(**source.options)

@@ -177,10 +177,10 @@ class PipelineOutputs:
         elif output.output_mode is not OutputMode.APPEND:
             reason = f"{sink.source} is no stream: all its rows are written once"
             raise self._config.error("sink", sink.name, "output_mode", reason)
-        if isinstance(sink, TableSink) and output.is_streaming:
-            if sink.save_mode is not SaveMode.ERROR:
-                reason = f"{sink.source} is a stream, which adds to what is there"
-                raise self._config.error("sink", sink.name, "save_mode", reason)
+        is_saved_table = isinstance(sink, TableSink) and sink.save_mode is not SaveMode.ERROR
+        if is_saved_table and output.is_streaming:
+            reason = f"{sink.source} is a stream, which adds to what is there"
+            raise self._config.error("sink", sink.name, "save_mode", reason)
 
     def _check_format(self, sink: TableSink) -> None:
         sources = self._jvm().org.apache.spark.sql.execution.datasources.DataSource

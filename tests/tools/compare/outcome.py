@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from kafkapy.tools.kafka_completion import command_modules
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -23,7 +25,7 @@ class Outcome:
 
 def run_ours(command: str, *arguments: str, stdin: str | bytes = "") -> Outcome:
     """kafkapy's command of this name, in this process. Standard streams are the test's own."""
-    module = importlib.import_module(f"kafkapy.tools.{command.replace('-', '_')}")
+    module = importlib.import_module(command_modules()[command])
     with _streams(stdin.encode() if isinstance(stdin, str) else stdin) as (out, err):
         try:
             code = module.main(arguments)
