@@ -116,7 +116,6 @@ def main() -> None:
         add_report_arguments(report)
         log = str(directory / "progress.jsonl")
         run_report(report.parse_args([log, "--svg", "-o", str(output)]))
-        run_report(report.parse_args([log, "-o", str(output.with_suffix(".html"))]))
 
 
 if __name__ == "__main__":
