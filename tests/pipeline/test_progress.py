@@ -55,7 +55,7 @@ def test_each_batch_is_logged_measured_and_shown_with_its_lag(
 ) -> None:
     fill(spark_broker, topic)
     log_path, shown = tmp_path / "progress.jsonl", io.StringIO()
-    metrics = PipelineMetrics(host="127.0.0.1", port=0)
+    metrics = PipelineMetrics()
     records = (
         spark.readStream.format("kafkapy")
         .option("kafka.bootstrap.servers", spark_broker.bootstrap_servers)

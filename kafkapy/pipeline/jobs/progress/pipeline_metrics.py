@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import logging
+from threading import Thread
+from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from kafkapy.pipeline.jobs.progress.query_progress import QueryProgress, QueryRun
 from kafkapy.pipeline.pipeline_errors import OptionError
 
-log = logging.getLogger(__name__)
-
 _NAMESPACE = "kafkapy_pipeline"
 _BATCH_BUCKETS_S = (0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class PipelineMetrics:
-    """Serves `/metrics` in a registry of its own. Port 0 takes a free one: see `port`.
+    """Metrics in a registry of their own. Written by one thread at a time, read by any."""
 
-    Written by one thread at a time, read by the scrapes' threads.
-    """
-
-    def __init__(self, *, host: str, port: int) -> None:
+    def __init__(self) -> None:
         # constant after construction
         self.registry = CollectorRegistry()
         self._rows = self._counter("rows", "Rows read.")
@@ -54,16 +50,16 @@ class PipelineMetrics:
         self._watermark = self._gauge("watermark_timestamp_seconds", "The query's watermark.")
         self._state_rows = self._gauge("state_rows", "Rows in the query's state.")
         self._active = self._gauge("query_active", "1 while the query runs.")
+        self._endpoint: tuple[WSGIServer, Thread] | None = None
+
+    def serve(self, host: str, port: int) -> int:
+        """Answers scrapes from now on; the port, which for 0 is a free one. Once only."""
         try:
-            self._server, self._thread = start_http_server(port, host, self.registry)
+            self._endpoint = start_http_server(port, host, self.registry)
         except OSError as e:
-            raise OptionError(
-                "metrics port", f"cannot listen on {host}:{port}: {e.strerror}"
-            ) from e
-        self.host = host
-        self.port: int = self._server.server_port
-        self._is_closed = False
-        log.info("Metrics are served on http://%s:%d/metrics", host, self.port)
+            reason = f"cannot listen on {host}:{port}: {e.strerror}"
+            raise OptionError("metrics port", reason) from e
+        return self._endpoint[0].server_port
 
     def on_started(self, query: QueryRun) -> None:
         self._active.labels(query.name).set(1)
@@ -102,11 +98,12 @@ class PipelineMetrics:
             self._failures.labels(query.name).inc()
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            self._server.shutdown()
-            self._server.server_close()
-            self._thread.join()
+        if self._endpoint is not None:
+            server, thread = self._endpoint
+            self._endpoint = None
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
     def _counter(self, name: str, meaning: str) -> Counter:
         return Counter(name, meaning, ["query"], namespace=_NAMESPACE, registry=self.registry)

@@ -50,10 +50,11 @@ def progress_reporters(config: ProgressConfig) -> Sequence[ProgressReporter]:
             made.callback(log.close)
             reporters.append(log)
         if config.metrics_port != METRICS_OFF:
-            metrics = PipelineMetrics(host=config.metrics_host, port=config.metrics_port)
+            metrics = PipelineMetrics()
+            port = metrics.serve(config.metrics_host, config.metrics_port)
             reporters.append(metrics)
             if config.metrics_port == METRICS_ANY_PORT:
                 # Nobody could know it otherwise.
-                print(f"Metrics: http://{metrics.host}:{metrics.port}/metrics", file=sys.stderr)
+                print(f"Metrics: http://{config.metrics_host}:{port}/metrics", file=sys.stderr)
         made.pop_all()
         return reporters

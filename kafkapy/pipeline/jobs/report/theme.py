@@ -1,6 +1,7 @@
 """Colours and type of the report, for light and dark surroundings.
 
-The series' colours keep apart for the colour-blind and stand out from both backgrounds.
+The series' colours differ in lightness as well as in hue, so that they stay apart for the
+colour-blind (by about 0.1 in OKLab or more), and have a contrast of 3 to their background.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _LIGHT = {
     "axis": "#aab3bf",
     "band": "#e9ecf0",
     "bad": "#b3261e",
-    "s1": "#2468c8",
-    "s2": "#d9730d",
-    "s3": "#0b8f6a",
-    "s4": "#8a4fc7",
-    "s5": "#c2417c",
-    "s6": "#8a7500",
-    "rest": "#8c96a4",
+    "s1": "#0869bb",
+    "s2": "#e56f02",
+    "s3": "#00451d",
+    "s4": "#4d1f6b",
+    "s5": "#a1337a",
+    "s6": "#785f1a",
+    "rest": "#88909c",
 }
 _DARK = {
     "page": "#12161c",
@@ -36,13 +37,13 @@ _DARK = {
     "axis": "#566271",
     "band": "#28303a",
     "bad": "#ff8a80",
-    "s1": "#6aa5f5",
-    "s2": "#f2994a",
-    "s3": "#3fc79a",
-    "s4": "#b98aee",
-    "s5": "#ef7fb0",
-    "s6": "#d6bd3c",
-    "rest": "#7d8896",
+    "s1": "#62a4fd",
+    "s2": "#fb9d28",
+    "s3": "#61e3a6",
+    "s4": "#a151c4",
+    "s5": "#d282aa",
+    "s6": "#f0e320",
+    "rest": "#69737d",
 }
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',sans-serif"
 

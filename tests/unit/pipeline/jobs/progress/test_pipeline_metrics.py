@@ -1,4 +1,5 @@
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -12,9 +13,10 @@ from tests.helpers.query_progress import ARCHIVE, BEGAN_MS, partition, progress
 
 @pytest.fixture
 def metrics() -> Iterator[PipelineMetrics]:
-    served = PipelineMetrics(host="127.0.0.1", port=0)
-    yield served
-    served.close()
+    made = PipelineMetrics()
+    yield made
+    made.close()
+    made.close()
 
 
 def value(metrics: PipelineMetrics, name: str, **labels: str) -> float | None:
@@ -25,8 +27,9 @@ def value(metrics: PipelineMetrics, name: str, **labels: str) -> float | None:
 def test_a_scrape_gets_what_the_queries_did(metrics: PipelineMetrics) -> None:
     metrics.on_started(ARCHIVE)
     metrics.on_progress(progress(0))
+    port = metrics.serve("127.0.0.1", 0)
 
-    with urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
 
     assert 'kafkapy_pipeline_rows_total{query="archive"} 1000.0' in lines
@@ -80,20 +83,20 @@ def test_a_query_is_active_until_it_ends(
 
 
 def test_two_pipelines_of_one_process_have_metrics_of_their_own(metrics: PipelineMetrics) -> None:
-    other = PipelineMetrics(host="127.0.0.1", port=0)
-    try:
-        metrics.on_progress(progress(0))
+    other = PipelineMetrics()
 
-        assert value(other, "rows_total") is None
-    finally:
-        other.close()
-        other.close()
+    metrics.on_progress(progress(0))
+
+    assert value(other, "rows_total") is None
 
 
 def test_a_port_that_is_taken_is_named(metrics: PipelineMetrics) -> None:
-    taken = rf"metrics port: cannot listen on 127\.0\.0\.1:{metrics.port}: Address already in use"
-    with pytest.raises(OptionError, match=taken):
-        PipelineMetrics(host="127.0.0.1", port=metrics.port)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        message = rf"metrics port: cannot listen on 127\.0\.0\.1:{port}: Address already in use"
+
+        with pytest.raises(OptionError, match=message):
+            metrics.serve("127.0.0.1", port)
 
 
 def test_every_metric_is_in_the_documentation(metrics: PipelineMetrics) -> None:

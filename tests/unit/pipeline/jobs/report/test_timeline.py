@@ -1,6 +1,8 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafkapy.pipeline.jobs.progress.query_progress import QueryProgress, QueryRun
 from kafkapy.pipeline.jobs.report.query_history import QueryHistory, query_histories
@@ -48,6 +50,25 @@ def test_between_two_runs_there_is_no_rate() -> None:
 
 def test_a_part_of_a_bucket_in_which_the_query_ran_counts_by_itself() -> None:
     assert rates(batch(0.5, 9.5, rows_in=95))[0] == pytest.approx(10)
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 10_000)), min_size=1, max_size=30))
+def test_no_row_is_lost_or_counted_twice(lengths_and_rows: list[tuple[int, int]]) -> None:
+    batches, at_s = [], 0.0
+    for length_ms, rows in lengths_and_rows:
+        batches.append(batch(at_s, length_ms / 1000, rows_in=rows))
+        at_s += length_ms / 1000
+    end_ms = batches[-1].end_ms
+    timeline = Timeline(history(*batches), max_buckets=20)
+
+    total = 0.0
+    for bucket, rate in enumerate(timeline.rate(lambda batch: batch.rows_in)):
+        begin = max(START_MS, timeline.bucket_start_ms(bucket))
+        end = min(end_ms, timeline.bucket_start_ms(bucket + 1))
+        total += (rate or 0) * max(0, end - begin) / 1000
+
+    assert total == pytest.approx(sum(rows for _, rows in lengths_and_rows))
 
 
 def test_what_no_batch_has_counted_has_no_rate() -> None:
