@@ -112,6 +112,7 @@ def start_apache(work_dir: Path, *, port: int = 0, overrides: Mapping[str, str] 
         "broker.id": "0",
         # Short, so that a killed broker's registration is gone before the next one starts.
         "zookeeper.session.timeout.ms": "1500",
+        "controlled.shutdown.retry.backoff.ms": "50",
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": str(log_dir),
         **overrides,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.compat.apache_tools import ApacheTools, KafkaTool
 from tests.compat.brokers import Broker, start_broker
 
 # kafka-python loads its schemas by a deprecated call, on import and never again.
@@ -51,3 +52,22 @@ def make_topic(neutral_admin: AdminClient) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture(scope="session")
+def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheTools]:
+    tools = ApacheTools(tmp_path_factory.mktemp("apache-tools"))
+    yield tools
+    tools.close()
+
+
+@pytest.fixture(scope="session")
+def kafka_tool(apache: ApacheTools) -> KafkaTool:
+    """What one of Kafka's commands printed on standard output; it must succeed."""
+
+    def run(command: str, *arguments: str, stdin: str = "") -> str:
+        outcome = apache.run(command, *arguments, stdin=stdin)
+        assert outcome.code == 0, f"{command} {arguments}: {outcome}"
+        return outcome.stdout
+
+    return run

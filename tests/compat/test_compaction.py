@@ -16,11 +16,11 @@ from kafkapy.common.record.record import Record
 from kafkapy.common.record.record_batch import CONTROL_FLAG_MASK
 from kafkapy.storage.file_system import OsFileSystem
 from kafkapy.storage.transaction_index import AbortedTxn, TransactionIndex
+from tests.compat.apache_tools import KafkaTool
 from tests.compat.brokers import start_apache, start_kafkapy
 from tests.compat.cases import CODECS
 from tests.compat.confluent_client import ConfluentAdmin, ConfluentClient
 from tests.compat.foreign_logs import serving
-from tests.compat.tools import run_kafka_tool
 from tests.helpers.waiting import wait_until
 
 _TOPIC = "compacted"
@@ -151,13 +151,13 @@ def test_both_keep_the_same_aborted_transactions(logs: CompactedLogs) -> None:
     assert _aborted_txns(logs.by_us) == _aborted_txns(logs.by_apache) != []
 
 
-def test_dump_log_finds_no_fault(logs: CompactedLogs) -> None:
+def test_dump_log_finds_no_fault(logs: CompactedLogs, kafka_tool: KafkaTool) -> None:
     directory = logs.by_us / f"{_TOPIC}-0"
     files = [path for path in directory.iterdir() if path.suffix in _DUMPED]
     assert {path.suffix for path in files} == _DUMPED
 
-    dumped = run_kafka_tool(
-        "kafka.tools.DumpLogSegments",
+    dumped = kafka_tool(
+        "kafka-dump-log",
         *("--deep-iteration", "--files", ",".join(map(str, sorted(files)))),
     )
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.compat.apache_tools import KafkaTool
 from tests.compat.brokers import start_broker
 from tests.compat.cases import CODECS, EVERYTHING, Message, numbered, samples
 from tests.compat.confluent_client import ConfluentAdmin, ConfluentClient
-from tests.compat.tools import run_kafka_tool
 
 # Several segments and several index entries from a few hundred records.
 _SMALL_SEGMENTS = {"segment.bytes": "20000", "index.interval.bytes": "1000"}
@@ -53,12 +53,12 @@ class TestOurFilesReadByKafkasDumpLog:
         return broker.log_dir, topics
 
     def test_dump_log_finds_every_record_and_no_fault(
-        self, written: tuple[Path, dict[str, list[Message]]]
+        self, written: tuple[Path, dict[str, list[Message]]], kafka_tool: KafkaTool
     ) -> None:
         log_dir, topics = written
 
-        dumped = run_kafka_tool(
-            "kafka.tools.DumpLogSegments",
+        dumped = kafka_tool(
+            "kafka-dump-log",
             *("--deep-iteration", "--print-data-log", "--files", _partition_files(log_dir, ".log")),
         )
 
@@ -68,28 +68,24 @@ class TestOurFilesReadByKafkasDumpLog:
         assert dumped.count("Dumping ") > 2 * len(topics)
 
     def test_dump_log_finds_the_indexes_sane(
-        self, written: tuple[Path, dict[str, list[Message]]]
+        self, written: tuple[Path, dict[str, list[Message]]], kafka_tool: KafkaTool
     ) -> None:
         log_dir, _ = written
         files = _partition_files(log_dir, "index")
 
-        sanity = run_kafka_tool(
-            "kafka.tools.DumpLogSegments", "--index-sanity-check", "--files", files
-        )
-        verified = run_kafka_tool(
-            "kafka.tools.DumpLogSegments", "--verify-index-only", "--files", files
-        )
+        sanity = kafka_tool("kafka-dump-log", "--index-sanity-check", "--files", files)
+        verified = kafka_tool("kafka-dump-log", "--verify-index-only", "--files", files)
 
         assert sanity.count("passed sanity check") == len(files.split(","))
         assert _COMPLAINTS.findall(verified) == []
 
     def test_dump_log_reads_index_entries_and_producer_snapshots(
-        self, written: tuple[Path, dict[str, list[Message]]]
+        self, written: tuple[Path, dict[str, list[Message]]], kafka_tool: KafkaTool
     ) -> None:
         log_dir, topics = written
         files = f"{_partition_files(log_dir, 'index')},{_partition_files(log_dir, '.snapshot')}"
 
-        dumped = run_kafka_tool("kafka.tools.DumpLogSegments", "--files", files)
+        dumped = kafka_tool("kafka-dump-log", "--files", files)
 
         assert _COMPLAINTS.findall(dumped) == []
         assert len(re.findall(r"offset: \d+ position: \d+", dumped)) > len(topics)

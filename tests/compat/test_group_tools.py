@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.compat.apache_tools import KafkaTool
 from tests.compat.brokers import Broker, start_broker
-from tests.compat.tools import run_kafka_tool
 
-CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-DUMP_LOG = "kafka.tools.DumpLogSegments"
+CONSUMER_GROUPS = "kafka-consumer-groups"
+DUMP_LOG = "kafka-dump-log"
 TOPIC = "events"
 GROUP = "readers"
 
@@ -58,14 +58,16 @@ def consume_and_commit(bootstrap: str, *, leave: bool = True) -> Consumer:
     return consumer
 
 
-def tool(broker: Broker, *arguments: str) -> str:
-    return run_kafka_tool(CONSUMER_GROUPS, "--bootstrap-server", broker.bootstrap, *arguments)
-
-
-def test_consumer_groups_lists_describes_resets_and_deletes(own_broker: Broker) -> None:
+def test_consumer_groups_lists_describes_resets_and_deletes(
+    own_broker: Broker, kafka_tool: KafkaTool
+) -> None:
     consumer = consume_and_commit(own_broker.bootstrap, leave=False)
 
-    described = tool(own_broker, "--describe", "--group", GROUP)
+    def tool(*arguments: str) -> str:
+        server = ("--bootstrap-server", own_broker.bootstrap)
+        return kafka_tool(CONSUMER_GROUPS, *server, *arguments)
+
+    described = tool("--describe", "--group", GROUP)
     rows = [line.split() for line in described.splitlines() if line.startswith(GROUP)]
     assert sorted(row[1:6] for row in rows) == [
         [TOPIC, "0", "5", "5", "0"],
@@ -76,24 +78,24 @@ def test_consumer_groups_lists_describes_resets_and_deletes(own_broker: Broker) 
     )
     consumer.close()
 
-    assert re.search(rf"{GROUP}\s+Empty", tool(own_broker, "--list", "--state"))
-    assert GROUP not in tool(own_broker, "--list", "--state", "Stable")
+    assert re.search(rf"{GROUP}\s+Empty", tool("--list", "--state"))
+    assert GROUP not in tool("--list", "--state", "Stable")
     reset = ("--reset-offsets", "--to-earliest", "--topic", TOPIC, "--execute")
-    assert re.search(rf"{TOPIC}\s+0\s+0", tool(own_broker, "--group", GROUP, *reset))
-    tool(own_broker, "--delete-offsets", "--group", GROUP, "--topic", f"{TOPIC}:0")
-    assert not re.search(rf"{TOPIC}\s+0\s", tool(own_broker, "--describe", "--group", GROUP))
-    assert "was successful" in tool(own_broker, "--delete", "--group", GROUP)
-    assert GROUP not in tool(own_broker, "--list")
+    assert re.search(rf"{TOPIC}\s+0\s+0", tool("--group", GROUP, *reset))
+    tool("--delete-offsets", "--group", GROUP, "--topic", f"{TOPIC}:0")
+    assert not re.search(rf"{TOPIC}\s+0\s", tool("--describe", "--group", GROUP))
+    assert "was successful" in tool("--delete", "--group", GROUP)
+    assert GROUP not in tool("--list")
 
 
-def test_dump_log_decodes_groups_and_offsets(tmp_path: Path) -> None:
+def test_dump_log_decodes_groups_and_offsets(tmp_path: Path, kafka_tool: KafkaTool) -> None:
     broker = start_broker(tmp_path, overrides={"offsets.topic.num.partitions": "1"})
     consume_and_commit(broker.bootstrap)
     assert broker.stop() == broker.clean_exit_code, broker.tail()
     assert broker.log_dir is not None
     segment = broker.log_dir / "__consumer_offsets-0" / "00000000000000000000.log"
 
-    dumped = run_kafka_tool(DUMP_LOG, "--offsets-decoder", "--files", str(segment))
+    dumped = kafka_tool(DUMP_LOG, "--offsets-decoder", "--files", str(segment))
 
     records = [line for line in dumped.splitlines() if "payload:" in line]
     offsets = [r for r in records if '"type":"1"' in r]

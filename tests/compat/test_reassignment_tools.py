@@ -5,18 +5,20 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
+from tests.compat.apache_tools import KafkaTool
 from tests.compat.brokers import Broker
 from tests.compat.contract import MakeTopic
-from tests.compat.tools import run_kafka_tool
 
-LEADER_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
-REASSIGN_PARTITIONS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+LEADER_ELECTION = "kafka-leader-election"
+REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 
 
-def test_leader_election_finds_the_leader_in_place(broker: Broker, make_topic: MakeTopic) -> None:
+def test_leader_election_finds_the_leader_in_place(
+    broker: Broker, make_topic: MakeTopic, kafka_tool: KafkaTool
+) -> None:
     topic = make_topic()
 
-    printed = run_kafka_tool(
+    printed = kafka_tool(
         LEADER_ELECTION,
         *("--bootstrap-server", broker.bootstrap, "--election-type", "preferred"),
         *("--topic", topic, "--partition", "0"),
@@ -26,7 +28,11 @@ def test_leader_election_finds_the_leader_in_place(broker: Broker, make_topic: M
 
 
 def test_reassignment_to_the_same_broker_is_complete_at_once(
-    broker: Broker, make_topic: MakeTopic, neutral_admin: AdminClient, tmp_path: Path
+    broker: Broker,
+    make_topic: MakeTopic,
+    neutral_admin: AdminClient,
+    tmp_path: Path,
+    kafka_tool: KafkaTool,
 ) -> None:
     topic = make_topic(partitions=2)
     (broker_id,) = neutral_admin.list_topics(timeout=10).brokers
@@ -35,7 +41,7 @@ def test_reassignment_to_the_same_broker_is_complete_at_once(
     plan.write_text(json.dumps({"version": 1, "partitions": moves}))
 
     def reassign(step: str) -> str:
-        return run_kafka_tool(
+        return kafka_tool(
             REASSIGN_PARTITIONS,
             *("--bootstrap-server", broker.bootstrap, "--reassignment-json-file", str(plan), step),
         )

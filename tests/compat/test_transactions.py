@@ -13,16 +13,17 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkapy.common.errors import Errors
+from tests.compat.apache_tools import KafkaTool
 from tests.compat.brokers import Broker, start_broker
 from tests.compat.contract import MakeTopic
-from tests.compat.tools import java_command, run_kafka_tool
+from tests.compat.tools import java_command
 from tests.helpers import api
 from tests.helpers.broker import Client
 from tests.helpers.records import records
 from tests.helpers.waiting import wait_until
 
-TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
-DUMP_LOG = "kafka.tools.DumpLogSegments"
+TRANSACTIONS = "kafka-transactions"
+DUMP_LOG = "kafka-dump-log"
 WAIT_S = 20
 KILLS = 20
 RECORDS = 4_000
@@ -251,14 +252,16 @@ class TestTools:
             assert broker.stop() == broker.clean_exit_code, broker.tail()
             del producers
 
-    def test_transactions_tool_lists_and_describes(self, own_broker: Broker) -> None:
+    def test_transactions_tool_lists_and_describes(
+        self, own_broker: Broker, kafka_tool: KafkaTool
+    ) -> None:
         server = ("--bootstrap-server", own_broker.bootstrap)
 
-        listed = run_kafka_tool(TRANSACTIONS, *server, "list")
-        described = run_kafka_tool(
+        listed = kafka_tool(TRANSACTIONS, *server, "list")
+        described = kafka_tool(
             TRANSACTIONS, *server, "describe", "--transactional-id", "stays-open"
         )
-        producers = run_kafka_tool(
+        producers = kafka_tool(
             TRANSACTIONS, *server, "describe-producers", "--topic", "t", "--partition", "0"
         )
 
@@ -272,25 +275,27 @@ class TestTools:
         assert len(re.findall(r"^\d+\s+\d+\s+-?\d+\s+", producers, re.MULTILINE)) == 3
 
     def test_transactions_tool_finds_and_aborts_a_hanging_transaction(
-        self, own_broker: Broker
+        self, own_broker: Broker, kafka_tool: KafkaTool
     ) -> None:
         server = ("--bootstrap-server", own_broker.bootstrap)
         partition = ("--topic", "hanging", "--partition", "0")
         leave_hanging(own_broker, "hanging")
 
-        found = run_kafka_tool(TRANSACTIONS, *server, "find-hanging", *partition)
-        run_kafka_tool(TRANSACTIONS, *server, "abort", *partition, "--start-offset", "0")
-        found_again = run_kafka_tool(TRANSACTIONS, *server, "find-hanging", *partition)
+        found = kafka_tool(TRANSACTIONS, *server, "find-hanging", *partition)
+        kafka_tool(TRANSACTIONS, *server, "abort", *partition, "--start-offset", "0")
+        found_again = kafka_tool(TRANSACTIONS, *server, "find-hanging", *partition)
 
         # Topic, partition, producer id and epoch, coordinator epoch, start offset.
         assert re.search(rf"^hanging\s+0\s+{LOST_PRODUCER}\s+0\s+-1\s+0\s", found, re.MULTILINE)
         assert "hanging" not in found_again
 
-    def test_dump_log_decodes_the_transaction_log(self, own_broker: Broker) -> None:
+    def test_dump_log_decodes_the_transaction_log(
+        self, own_broker: Broker, kafka_tool: KafkaTool
+    ) -> None:
         assert own_broker.log_dir is not None
         (log,) = own_broker.log_dir.glob("__transaction_state-0/*.log")
 
-        dumped = run_kafka_tool(
+        dumped = kafka_tool(
             DUMP_LOG, "--transaction-log-decoder", "--deep-iteration", "--files", str(log)
         )
 

@@ -9,8 +9,8 @@ import pytest
 
 from kafkapy import __version__
 from kafkapy.tools.kafka_completion import command_parsers
+from tests.compat.outcome import run_ours
 from tests.helpers.server_process import ROOT
-from tests.tools.compare.outcome import run_ours
 
 _COMMANDS = [name for name, _ in command_parsers()]
 # It needs more than the others, and is not among kafkapy's tools.

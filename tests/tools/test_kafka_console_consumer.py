@@ -11,7 +11,7 @@ import pytest
 from kafkapy.clients.producer import KafkaProducer
 from tests.compat.brokers import Broker
 from tests.compat.conftest import broker  # noqa: F401
-from tests.tools.compare.outcome import run_ours
+from tests.compat.outcome import run_ours
 
 _COMMAND = (sys.executable, "-m", "kafkapy.tools.kafka_console_consumer")
 _TIMEOUT_S = 30

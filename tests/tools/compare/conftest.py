@@ -1,25 +1,24 @@
 """A broker, topics in it, Kafka's own commands, and ours beside them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from tests.compat.conftest import broker, make_topic, neutral_admin, topic_name  # noqa: F401
-from tests.tools.compare.apache_tools import ApacheTools
-from tests.tools.compare.outcome import Outcome, run_ours
+from tests.compat.apache_tools import ApacheTools
+from tests.compat.conftest import (  # noqa: F401
+    apache,
+    broker,
+    make_topic,
+    neutral_admin,
+    topic_name,
+)
+from tests.compat.outcome import Outcome, run_ours
 
 Compare = Callable[..., Outcome]
 
 
-@pytest.fixture(scope="session")
-def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheTools]:
-    tools = ApacheTools(tmp_path_factory.mktemp("apache-tools"))
-    yield tools
-    tools.close()
-
-
 @pytest.fixture
-def compare(apache: ApacheTools) -> Compare:
+def compare(apache: ApacheTools) -> Compare:  # noqa: F811
     """Runs both commands with the same arguments: exit code and standard output are the same.
 
     `normalise` takes out of a standard output what differs from run to run.

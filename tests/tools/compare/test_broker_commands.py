@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kafkapy.clients.producer import KafkaProducer
+from tests.compat.apache_tools import ApacheTools
 from tests.compat.brokers import Broker
 from tests.compat.contract import MakeTopic
-from tests.tools.compare.apache_tools import ApacheTools
+from tests.compat.outcome import run_ours
 from tests.tools.compare.conftest import Compare
-from tests.tools.compare.outcome import run_ours
 
 
 def test_versions_of_apis_are_shown(compare: Compare, broker: Broker) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.compat.apache_tools import ApacheTools
 from tests.compat.brokers import Broker
 from tests.compat.contract import MakeTopic
-from tests.tools.compare.apache_tools import ApacheTools
+from tests.compat.outcome import Outcome, run_ours
 from tests.tools.compare.conftest import Compare
-from tests.tools.compare.outcome import Outcome, run_ours
 
 _COMMAND = "kafka-configs"
 _BROKER_SETTING = "log.retention.ms"

@@ -8,11 +8,11 @@ import pytest
 from kafkapy.clients.consumer import KafkaConsumer, TopicPartition
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.utils.java_hash import java_partition_for
+from tests.compat.apache_tools import ApacheTools
 from tests.compat.brokers import Broker
 from tests.compat.contract import MakeTopic
-from tests.tools.compare.apache_tools import ApacheTools
+from tests.compat.outcome import run_ours
 from tests.tools.compare.conftest import Compare
-from tests.tools.compare.outcome import run_ours
 
 _INTERNAL_PARTITIONS = 50
 _TIMESTAMP = 1_700_000_000_000

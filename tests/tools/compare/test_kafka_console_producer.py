@@ -3,10 +3,10 @@
 import pytest
 
 from kafkapy.clients.consumer import KafkaConsumer, TopicPartition
+from tests.compat.apache_tools import ApacheTools
 from tests.compat.brokers import Broker
 from tests.compat.contract import MakeTopic
-from tests.tools.compare.apache_tools import ApacheTools
-from tests.tools.compare.outcome import run_ours
+from tests.compat.outcome import run_ours
 
 _KEYS = ("--property", "parse.key=true")
 _HEADERS = ("--property", "parse.headers=true")

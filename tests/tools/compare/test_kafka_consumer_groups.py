@@ -12,10 +12,10 @@ from kafkapy.clients.admin import AdminClient, NewTopic
 from kafkapy.clients.consumer import KafkaConsumer, OffsetAndMetadata
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.common.types import TopicPartition
+from tests.compat.apache_tools import ApacheTools
 from tests.compat.brokers import Broker
-from tests.tools.compare.apache_tools import ApacheTools
+from tests.compat.outcome import Outcome, run_ours
 from tests.tools.compare.conftest import Compare
-from tests.tools.compare.outcome import Outcome, run_ours
 
 _COMMAND = "kafka-consumer-groups"
 _TIMESTAMP = 1_700_000_000_000  # 2023-11-14T22:13:20Z

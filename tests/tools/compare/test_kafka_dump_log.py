@@ -8,11 +8,11 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkapy.common.compression import CompressionType
+from tests.compat.apache_tools import ApacheTools
 from tests.compat.brokers import start_kafkapy
+from tests.compat.outcome import run_ours
 from tests.helpers.records import records
-from tests.tools.compare.apache_tools import ApacheTools
 from tests.tools.compare.conftest import Compare
-from tests.tools.compare.outcome import run_ours
 
 _TIMESTAMP = 1_700_000_000_000
 _SEGMENT = "00000000000000000000.log"

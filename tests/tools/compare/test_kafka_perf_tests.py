@@ -11,8 +11,8 @@ import pytest
 
 from tests.compat.brokers import Broker
 from tests.compat.contract import MakeTopic
+from tests.compat.outcome import run_ours
 from tests.tools.compare.conftest import Compare
-from tests.tools.compare.outcome import run_ours
 
 _DECIMAL = re.compile(r"\d+\.\d+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}")

@@ -11,8 +11,7 @@ import pytest
 from kafkapy.clients.producer import KafkaProducer
 from tests.compat.brokers import Broker
 from tests.compat.contract import MakeTopic
-from tests.compat.tools import java_command
-from tests.tools.compare.apache_tools import MAIN_CLASSES
+from tests.compat.tools import MAIN_CLASSES, java_command
 from tests.tools.compare.conftest import Compare
 
 _NAME = "kafka-replica-verification"

@@ -9,8 +9,8 @@ import pytest
 from kafkapy.clients.admin import AdminClient, NewTopic
 from kafkapy.clients.producer import KafkaProducer
 from tests.compat.brokers import Broker
+from tests.compat.outcome import run_ours
 from tests.tools.compare.conftest import Compare
-from tests.tools.compare.outcome import run_ours
 
 _COMMAND = "kafka-transactions"
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.compat.outcome import Outcome, run_ours
 from tests.helpers.records import TIMESTAMP, records
-from tests.tools.compare.outcome import Outcome, run_ours
 
 _NAME = "00000000000000000005"
 

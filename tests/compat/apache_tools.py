@@ -3,38 +3,15 @@
 import json
 import select
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.compat.tools import java_command
-from tests.tools.compare.outcome import Outcome
+from tests.compat.outcome import Outcome
+from tests.compat.tools import MAIN_CLASSES, java_command
 
 _TIMEOUT_S = 40
 
-# Where the command of a name is in Kafka 3.9's jars.
-MAIN_CLASSES = {
-    "kafka-acls": "kafka.admin.AclCommand",
-    "kafka-broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
-    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
-    "kafka-configs": "kafka.admin.ConfigCommand",
-    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
-    "kafka-console-producer": "kafka.tools.ConsoleProducer",
-    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
-    "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
-    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
-    "kafka-dump-log": "kafka.tools.DumpLogSegments",
-    "kafka-e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
-    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
-    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
-    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
-    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
-    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
-    "kafka-replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
-    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
-    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
-    "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
-    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
-}
+KafkaTool = Callable[..., str]
 
 
 class ApacheTools:
