@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 
 import pytest
 
@@ -16,7 +16,7 @@ from kafkapy.clients.consumer import (
 from kafkapy.common.errors import FencedInstanceIdError, KafkaError, RebalanceInProgressError
 from tests.clients.helpers import TIMEOUT_S, poll_until, read
 from tests.compat.brokers import Broker
-from tests.compat.group_members import GroupMember, wait_for_balance, wait_for_records
+from tests.compat.group_members import leave, member_program, wait_for_balance, wait_for_records
 
 Make = Callable[..., KafkaConsumer]
 MakeTopic = Callable[..., str]
@@ -279,14 +279,6 @@ def test_enforcing_a_rebalance_starts_a_generation(
     poll_until(lambda: consumer.group_metadata().generation_id > generation, consumer)
 
 
-@pytest.fixture
-def members() -> Iterator[list[GroupMember]]:
-    started: list[GroupMember] = []
-    yield started
-    for member in started:
-        member.kill()
-
-
 @pytest.mark.parametrize(
     ("other", "assignor"),
     [
@@ -301,22 +293,23 @@ def test_a_group_of_several_clients_shares_its_partitions(
     produce: Produce,
     broker: Broker,
     group: str,
-    members: list[GroupMember],
     other: str,
     assignor: str,
 ) -> None:
     topic = make_topic(partitions=4)
-    for client in ("kafkapy", other):
-        members.append(GroupMember(client, broker.bootstrap, topic, group, assignor))
-
-    wait_for_balance(members, 4)
-    for partition in range(4):
-        produce(topic, "a", "b", partition=partition)
-    wait_for_records(members, 8)
-    # Whoever leads: the other goes on alone.
-    members[1].leave()
-    wait_for_balance(members[:1], 4)
-    members[0].leave()
+    with (
+        member_program("kafkapy", broker.bootstrap) as first,
+        member_program(other, broker.bootstrap) as second,
+    ):
+        members = [program.join(topic, group, assignor) for program in (first, second)]
+        wait_for_balance(members, 4)
+        for partition in range(4):
+            produce(topic, "a", "b", partition=partition)
+        wait_for_records(members, 8)
+        # Whoever leads: the other goes on alone.
+        leave(members[1])
+        wait_for_balance(members[:1], 4)
+        leave(members[0])
 
     assert sorted(members[0].records + members[1].records) == [
         (partition, offset) for partition in range(4) for offset in range(2)

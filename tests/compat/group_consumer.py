@@ -1,9 +1,10 @@
-"""A member of a consumer group, as a program of its own, with one of the Python clients.
+"""Members of consumer groups, in a program of their own, with one of the Python clients.
 
-    python -m tests.compat.group_consumer CLIENT BOOTSTRAP TOPIC GROUP ASSIGNOR
+    python -m tests.compat.group_consumer CLIENT BOOTSTRAP
 
-It prints `A 0,3,5` when its partitions have changed and `R partition offset` for each record, and
-leaves the group when its standard input ends. java/GroupConsumer.java and js/group_consumer.js do
+A line `join NAME TOPIC GROUP ASSIGNOR` on its standard input starts a member, `leave NAME` has it
+leave. It prints `NAME A 0,3,5` when the member's partitions have changed, `NAME R partition offset`
+for each record, and `NAME L` when it has left. java/GroupConsumer.java and js/group_consumer.js do
 the same.
 """
 
@@ -18,28 +19,34 @@ HEARTBEAT_INTERVAL_MS = 300
 
 
 class Reporter:
-    """Prints what has changed."""
+    """Prints what has changed of one member."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._assignment: list[int] | None = None
         self.stopped = threading.Event()
-        threading.Thread(target=self._await_end, daemon=True).start()
-
-    def _await_end(self) -> None:
-        sys.stdin.read()
-        self.stopped.set()
 
     def assigned(self, partitions: Iterable[int]) -> None:
         current = sorted(partitions)
         if current != self._assignment:
             self._assignment = current
-            print("A", ",".join(map(str, current)), flush=True)
+            self._say("A " + ",".join(map(str, current)))
 
     def record(self, partition: int, offset: int) -> None:
-        print("R", partition, offset, flush=True)
+        self._say(f"R {partition} {offset}")
+
+    def left(self) -> None:
+        self._say("L")
+
+    def _say(self, what: str) -> None:
+        # In one piece: members print from threads of their own.
+        sys.stdout.write(f"{self._name} {what}\n")
+        sys.stdout.flush()
 
 
-def run_kafka_python(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+def run_kafka_python(
+    report: Reporter, bootstrap: str, topic: str, group: str, assignor: str
+) -> None:
     from kafka import KafkaConsumer
     from kafka.coordinator.assignors.cooperative_sticky import (
         CooperativeStickyAssignor,
@@ -54,7 +61,6 @@ def run_kafka_python(bootstrap: str, topic: str, group: str, assignor: str) -> N
         "sticky": StickyPartitionAssignor,
         "cooperative-sticky": CooperativeStickyAssignor,
     }
-    report = Reporter()
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
@@ -74,10 +80,9 @@ def run_kafka_python(bootstrap: str, topic: str, group: str, assignor: str) -> N
     consumer.close()
 
 
-def run_confluent(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+def run_confluent(report: Reporter, bootstrap: str, topic: str, group: str, assignor: str) -> None:
     from confluent_kafka import Consumer
 
-    report = Reporter()
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -100,7 +105,7 @@ def run_confluent(bootstrap: str, topic: str, group: str, assignor: str) -> None
     consumer.close()
 
 
-def run_aiokafka(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+def run_aiokafka(report: Reporter, bootstrap: str, topic: str, group: str, assignor: str) -> None:
     from aiokafka import AIOKafkaConsumer
     from aiokafka.coordinator.assignors.range import RangePartitionAssignor
     from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -113,7 +118,6 @@ def run_aiokafka(bootstrap: str, topic: str, group: str, assignor: str) -> None:
     }
 
     async def consume() -> None:
-        report = Reporter()
         consumer = AIOKafkaConsumer(
             topic,
             bootstrap_servers=bootstrap,
@@ -134,10 +138,9 @@ def run_aiokafka(bootstrap: str, topic: str, group: str, assignor: str) -> None:
     asyncio.run(consume())
 
 
-def run_kafkapy(bootstrap: str, topic: str, group: str, assignor: str) -> None:
+def run_kafkapy(report: Reporter, bootstrap: str, topic: str, group: str, assignor: str) -> None:
     from kafkapy.clients.consumer import KafkaConsumer
 
-    report = Reporter()
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
@@ -162,6 +165,28 @@ CLIENTS = {
     "aiokafka": run_aiokafka,
 }
 
+
+def main(client: str, bootstrap: str) -> None:
+    members: dict[str, tuple[Reporter, threading.Thread]] = {}
+
+    def run(report: Reporter, arguments: list[str]) -> None:
+        CLIENTS[client](report, bootstrap, *arguments)
+        report.left()
+
+    for line in sys.stdin:
+        command, name, *arguments = line.split()
+        if command == "join":
+            report = Reporter(name)
+            thread = threading.Thread(target=run, args=(report, arguments))
+            members[name] = (report, thread)
+            thread.start()
+        else:
+            members[name][0].stopped.set()
+    for report, thread in members.values():
+        report.stopped.set()
+        thread.join()
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    CLIENTS[sys.argv[1]](*sys.argv[2:])
+    main(*sys.argv[1:])

@@ -11,30 +11,27 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.compat.brokers import Broker, start_broker
-from tests.compat.group_members import GroupMember, wait_for_balance, wait_for_records
+from tests.compat.group_members import (
+    GroupMember,
+    MemberProgram,
+    leave,
+    member_program,
+    wait_for_balance,
+    wait_for_records,
+)
 
 PARTITIONS = 12
 PER_PARTITION = 10
 ROUND = PARTITIONS * PER_PARTITION
 
-ASSIGNORS = [
-    ("kafkapy", "cooperative-sticky"),
-    ("kafka-python", "range"),
-    ("kafka-python", "roundrobin"),
-    ("kafka-python", "sticky"),
-    ("kafka-python", "cooperative-sticky"),
-    ("confluent-kafka", "range"),
-    ("confluent-kafka", "roundrobin"),
-    ("confluent-kafka", "cooperative-sticky"),
-    ("aiokafka", "range"),
-    ("aiokafka", "roundrobin"),
-    ("aiokafka", "sticky"),
-    ("kafkajs", "roundrobin"),
-    ("java", "range"),
-    ("java", "roundrobin"),
-    ("java", "sticky"),
-    ("java", "cooperative-sticky"),
-]
+ASSIGNORS = {
+    "kafkapy": ["cooperative-sticky"],
+    "kafka-python": ["range", "roundrobin", "sticky", "cooperative-sticky"],
+    "confluent-kafka": ["range", "roundrobin", "cooperative-sticky"],
+    "aiokafka": ["range", "roundrobin", "sticky"],
+    "kafkajs": ["roundrobin"],
+    "java": ["range", "roundrobin", "sticky", "cooperative-sticky"],
+}
 
 
 class RestartableBroker:
@@ -73,72 +70,86 @@ def restartable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restartabl
         broker.stop()
 
 
-@pytest.fixture
-def topic(restartable: RestartableBroker) -> str:
-    name = f"groups-{uuid.uuid4().hex}"
-    admin = AdminClient({"bootstrap.servers": restartable.bootstrap})
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(10)
-    return name
+class Group:
+    """A group with a topic of its own, to which a round of records is added again and again."""
+
+    def __init__(self, program: MemberProgram, bootstrap: str, assignor: str) -> None:
+        self.members: list[GroupMember] = []
+        self._program = program
+        self._bootstrap = bootstrap
+        self._assignor = assignor
+        self._topic = f"{assignor}-{uuid.uuid4().hex}"
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic(self._topic, PARTITIONS, 1)])[self._topic].result(10)
+
+    def add_member(self) -> None:
+        group = f"group-{self._topic}"
+        self.members.append(self._program.join(self._topic, group, self._assignor))
+
+    def produce_round(self) -> None:
+        producer = Producer({"bootstrap.servers": self._bootstrap})
+        for number in range(ROUND):
+            producer.produce(self._topic, b"%d" % number, partition=number % PARTITIONS)
+        assert producer.flush(20) == 0
+
+    def await_balance(self, *members: int) -> None:
+        wait_for_balance([self.members[number] for number in members], PARTITIONS)
+
+    def await_rounds(self, rounds: int) -> None:
+        wait_for_records(self.members, rounds * ROUND)
+
+    def check(self) -> None:
+        consumed = Counter(record for member in self.members for record in member.records)
+        expected = {(p, o) for p in range(PARTITIONS) for o in range(4 * PER_PARTITION)}
+        assert set(consumed) == expected, self._assignor
+        assert {record: n for record, n in consumed.items() if n > 1} == {}, self._assignor
 
 
-@pytest.fixture
-def members() -> Iterator[list[GroupMember]]:
-    started: list[GroupMember] = []
-    yield started
-    for member in started:
-        member.kill()
-
-
-def produce_round(bootstrap: str, topic: str) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for number in range(ROUND):
-        producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
-    assert producer.flush(20) == 0
-
-
-@pytest.mark.parametrize(("client", "assignor"), ASSIGNORS)
+@pytest.mark.parametrize("client", ASSIGNORS)
 def test_every_record_is_consumed_once_through_rebalances_and_a_restart(
-    restartable: RestartableBroker,
-    topic: str,
-    members: list[GroupMember],
-    client: str,
-    assignor: str,
+    restartable: RestartableBroker, client: str
 ) -> None:
-    bootstrap = restartable.bootstrap
-    group = f"group-{topic}"
+    """A group for each assignor of the client, side by side."""
+    with member_program(client, restartable.bootstrap) as program:
+        groups = [Group(program, restartable.bootstrap, each) for each in ASSIGNORS[client]]
 
-    def start_member() -> None:
-        members.append(GroupMember(client, bootstrap, topic, group, assignor))
+        for group in groups:
+            group.produce_round()
+            group.add_member()
+        for group in groups:
+            group.await_balance(0)
+            group.await_rounds(1)
 
-    produce_round(bootstrap, topic)
-    start_member()
-    wait_for_balance(members, PARTITIONS)
-    wait_for_records(members, ROUND)
+        for group in groups:
+            group.add_member()
+            group.add_member()
+        for group in groups:
+            group.await_balance(0, 1, 2)
+            group.produce_round()
+        for group in groups:
+            group.await_rounds(2)
 
-    start_member()
-    start_member()
-    wait_for_balance(members, PARTITIONS)
-    produce_round(bootstrap, topic)
-    wait_for_records(members, 2 * ROUND)
+        leave(*(group.members[1] for group in groups))
+        for group in groups:
+            group.await_balance(0, 2)
+            group.produce_round()
+        for group in groups:
+            group.await_rounds(3)
 
-    members[1].leave()
-    wait_for_balance([members[0], members[2]], PARTITIONS)
-    produce_round(bootstrap, topic)
-    wait_for_records(members, 3 * ROUND)
+        # One after the other: librdkafka, told to close while it has yet to hand a revocation to
+        # its application, leaves first and commits then, without a member id. Apache Kafka refuses
+        # that commit as we do (UNKNOWN_MEMBER_ID), and the records would be read again.
+        leave(*(group.members[0] for group in groups))
+        for group in groups:
+            group.await_balance(2)
+        leave(*(group.members[2] for group in groups))
+        restartable.restart()
+        for group in groups:
+            group.produce_round()
+            group.add_member()
+        for group in groups:
+            group.await_rounds(4)
+        leave(*(group.members[3] for group in groups))
 
-    # One after the other: librdkafka, told to close while it has yet to hand a revocation to its
-    # application, leaves first and commits then, without a member id. Apache Kafka refuses that
-    # commit as we do (UNKNOWN_MEMBER_ID), and the records would be read again.
-    members[0].leave()
-    wait_for_balance([members[2]], PARTITIONS)
-    members[2].leave()
-    restartable.restart()
-    produce_round(bootstrap, topic)
-    start_member()
-    wait_for_records(members, 4 * ROUND)
-    members[3].leave()
-
-    consumed = Counter(record for member in members for record in member.records)
-    expected = {(p, o) for p in range(PARTITIONS) for o in range(4 * PER_PARTITION)}
-    assert set(consumed) == expected
-    assert {record: n for record, n in consumed.items() if n > 1} == {}
+        for group in groups:
+            group.check()

@@ -68,8 +68,13 @@ def require_kcat() -> str:
     return found
 
 
+def kafka_jars() -> Path:
+    """Where they are if they were fetched."""
+    return cache_dir() / f"kafka-{KAFKA_VERSION}" / "jars"
+
+
 def require_jars() -> Path:
-    jars = cache_dir() / f"kafka-{KAFKA_VERSION}" / "jars"
+    jars = kafka_jars()
     if not jars.is_dir() or shutil.which("java") is None:
         _skip("kafka")
     return jars

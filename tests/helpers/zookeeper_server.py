@@ -6,16 +6,12 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.compat.tools import cache_dir
-
-
-def _jars() -> list[Path]:
-    return sorted(cache_dir().glob("kafka-*/jars"))
+from tests.compat.tools import java_command, kafka_jars
 
 
 def missing_zookeeper() -> str | None:
     """Why no ZooKeeper can be started here, or None when one can."""
-    if not _jars():
+    if not kafka_jars().is_dir():
         return "its jars are not there, run bin/fetch-test-tools"
     if shutil.which("java") is None:
         return "there is no java on the PATH"
@@ -35,14 +31,9 @@ class ZooKeeperServer:
         )
         self._log = (directory / "zookeeper.log").open("wb")
         self._process = subprocess.Popen(
-            [
-                "java",
-                "-Xmx128m",
-                "-cp",
-                f"{_jars()[-1]}/*",
-                "org.apache.zookeeper.server.ZooKeeperServerMain",
-                str(config),
-            ],
+            java_command(
+                "org.apache.zookeeper.server.ZooKeeperServerMain", str(config), heap="128m"
+            ),
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )

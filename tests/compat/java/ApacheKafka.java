@@ -26,6 +26,7 @@ public final class ApacheKafka {
             new KafkaServer(KafkaConfig.fromProps(properties), Time.SYSTEM, Option.empty(), false);
         Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
         server.startup();
+        awaitController(server);
         server.config().effectiveAdvertisedBrokerListeners().foreach(listener -> {
             String name = listener.listenerName().value();
             int port = server.boundPort(listener.listenerName());
@@ -34,6 +35,14 @@ public final class ApacheKafka {
         });
         System.out.println("started in 0 ms");
         server.awaitShutdown();
+    }
+
+    /** Metadata that names no controller yet keeps librdkafka from asking again for long. */
+    private static void awaitController(KafkaServer server) throws InterruptedException {
+        while (server.metadataCache().getControllerId().isEmpty()
+            || !server.metadataCache().hasAliveBroker(server.config().brokerId())) {
+            Thread.sleep(10);
+        }
     }
 
     private static int startZooKeeper(File directory) throws Exception {

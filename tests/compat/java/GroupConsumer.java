@@ -1,5 +1,7 @@
-import java.io.IOException;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -10,48 +12,77 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** A member of a consumer group; see group_consumer.py. Arguments: bootstrap, topic, group, assignor. */
-public final class GroupConsumer {
+/** Members of consumer groups, a thread each; see group_consumer.py. Argument: bootstrap. */
+public final class GroupConsumer extends Thread {
     private static final Map<String, String> ASSIGNORS = Map.of(
         "range", "org.apache.kafka.clients.consumer.RangeAssignor",
         "roundrobin", "org.apache.kafka.clients.consumer.RoundRobinAssignor",
         "sticky", "org.apache.kafka.clients.consumer.StickyAssignor",
         "cooperative-sticky", "org.apache.kafka.clients.consumer.CooperativeStickyAssignor");
 
-    public static void main(String[] args) {
-        CountDownLatch stopped = new CountDownLatch(1);
-        Thread stdin = new Thread(() -> {
-            try {
-                while (System.in.read() >= 0) { }
-            } catch (IOException e) {
-                System.err.println(e);
+    private final CountDownLatch stopped = new CountDownLatch(1);
+    private final String bootstrap;
+    private final String name;
+    private final String topic;
+    private final String group;
+    private final String assignor;
+
+    private GroupConsumer(String bootstrap, String[] join) {
+        this.bootstrap = bootstrap;
+        this.name = join[1];
+        this.topic = join[2];
+        this.group = join[3];
+        this.assignor = ASSIGNORS.get(join[4]);
+    }
+
+    public static void main(String[] args) throws Exception {
+        Map<String, GroupConsumer> members = new HashMap<>();
+        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+            String[] words = line.split(" ");
+            if (words[0].equals("join")) {
+                GroupConsumer member = new GroupConsumer(args[0], words);
+                members.put(member.name, member);
+                member.start();
+            } else {
+                members.get(words[1]).stopped.countDown();
             }
-            stopped.countDown();
-        });
-        stdin.setDaemon(true);
-        stdin.start();
+        }
+        for (GroupConsumer member : members.values()) {
+            member.stopped.countDown();
+            member.join();
+        }
+    }
+
+    private void say(String what) {
+        System.out.println(name + " " + what);
+    }
+
+    @Override
+    public void run() {
         Map<String, Object> settings = Map.of(
-            "bootstrap.servers", args[0],
-            "group.id", args[2],
+            "bootstrap.servers", bootstrap,
+            "group.id", group,
             "auto.offset.reset", "earliest",
-            "partition.assignment.strategy", ASSIGNORS.get(args[3]),
+            "partition.assignment.strategy", assignor,
             "session.timeout.ms", 6000,
             "heartbeat.interval.ms", 300);
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings, bytes, bytes)) {
-            consumer.subscribe(List.of(args[1]));
+            consumer.subscribe(List.of(topic));
             Set<TopicPartition> reported = null;
             while (stopped.getCount() > 0) {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
-                    System.out.println("R " + record.partition() + " " + record.offset());
+                    say("R " + record.partition() + " " + record.offset());
                 }
                 Set<TopicPartition> assigned = Set.copyOf(consumer.assignment());
                 if (!assigned.equals(reported)) {
                     reported = assigned;
-                    System.out.println("A " + assigned.stream().map(TopicPartition::partition)
+                    say("A " + assigned.stream().map(TopicPartition::partition)
                         .sorted().map(String::valueOf).collect(Collectors.joining(",")));
                 }
             }
         }
+        say("L");
     }
 }

@@ -1,38 +1,51 @@
-// A member of a consumer group; see group_consumer.py. Arguments: bootstrap, topic, group.
+// Members of consumer groups; see group_consumer.py. Argument: bootstrap.
 'use strict'
 
+const readline = require('readline')
 const { Kafka, logLevel } = require('kafkajs')
 
-const [bootstrap, topic, groupId] = process.argv.slice(2)
+const [bootstrap] = process.argv.slice(2)
 const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.ERROR })
-const consumer = kafka.consumer({
-  groupId,
-  sessionTimeout: 6000,
-  heartbeatInterval: 300,
-  maxWaitTimeInMs: 200,
-})
+const members = new Map()
 
-consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-  const partitions = [...(payload.memberAssignment[topic] || [])].sort((a, b) => a - b)
-  console.log(`A ${partitions.join(',')}`)
-})
-
-const main = async () => {
+const join = async (name, topic, groupId) => {
+  const consumer = kafka.consumer({
+    groupId,
+    sessionTimeout: 6000,
+    heartbeatInterval: 300,
+    maxWaitTimeInMs: 200,
+  })
+  members.set(name, consumer)
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    const partitions = [...(payload.memberAssignment[topic] || [])].sort((a, b) => a - b)
+    console.log(`${name} A ${partitions.join(',')}`)
+  })
   await consumer.connect()
   await consumer.subscribe({ topics: [topic], fromBeginning: true })
   await consumer.run({
     eachMessage: async ({ partition, message }) => {
-      console.log(`R ${partition} ${message.offset}`)
+      console.log(`${name} R ${partition} ${message.offset}`)
     },
   })
 }
 
-process.stdin.on('end', async () => {
-  await consumer.disconnect()
-  process.exit(0)
-})
-process.stdin.resume()
-main().catch(error => {
+const leave = async name => {
+  await members.get(name).disconnect()
+  members.delete(name)
+  console.log(`${name} L`)
+}
+
+const fail = error => {
   console.error(error)
   process.exit(1)
+}
+
+const commands = readline.createInterface({ input: process.stdin })
+commands.on('line', line => {
+  const [command, name, ...rest] = line.split(' ')
+  const done = command === 'join' ? join(name, ...rest) : leave(name)
+  done.catch(fail)
+})
+commands.on('close', () => {
+  Promise.all([...members.keys()].map(leave)).then(() => process.exit(0), fail)
 })
