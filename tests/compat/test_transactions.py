@@ -17,6 +17,7 @@ from tests.compat.apache_tools import KafkaTool
 from tests.compat.brokers import Broker, start_broker
 from tests.compat.contract import MakeTopic
 from tests.compat.tools import java_command
+from tests.compat.transactional_copy import RECORDS_PER_TRANSACTION
 from tests.helpers import api
 from tests.helpers.broker import Client
 from tests.helpers.records import records
@@ -26,7 +27,9 @@ TRANSACTIONS = "kafka-transactions"
 DUMP_LOG = "kafka-dump-log"
 WAIT_S = 20
 KILLS = 20
-RECORDS = 4_000
+MAX_COMMITS = 8
+# More than all the killed jobs together can copy.
+RECORDS = KILLS * (MAX_COMMITS + 2) * RECORDS_PER_TRANSACTION
 LOST_PRODUCER = 4711
 
 
@@ -144,7 +147,7 @@ class TestExactlyOnce:
             _fill(broker, "source", values)
             arguments = command(broker.bootstrap, "source", "target")
             for _ in range(KILLS):
-                _run_and_kill(arguments, tmp_path, rng, commits=rng.randint(0, 8))
+                _run_and_kill(arguments, tmp_path, rng, commits=rng.randint(0, MAX_COMMITS))
             _run_and_kill(arguments, tmp_path, rng, until=lambda: _is_copied(broker))
 
             assert read(broker, "target", "read_committed") == values

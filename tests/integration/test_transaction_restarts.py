@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -170,15 +171,15 @@ def test_completed_transaction_stays_so(tmp_path: Path, commit: bool, visible: l
             assert producer.end(commit=commit) is Errors.NONE
 
 
-# What the producer had done when the broker was killed, and what it may then see.
+# What producers had done when the broker was killed, and what may then be seen of it.
 STEPS: dict[str, tuple[Callable[[TransactionalProducer, str], None], list[list[str]]]] = {
     "initialised": (lambda producer, topic: None, [[]]),
     "added": (lambda producer, topic: _added(producer, topic), [[]]),
     "written": (lambda producer, topic: write_all(producer, topic, "a"), [[]]),
     "committed": (lambda producer, topic: _ended(producer, topic, commit=True), [["a"]]),
     "aborted": (lambda producer, topic: _ended(producer, topic, commit=False), [[]]),
-    "committing": (lambda producer, topic: _ending(producer, topic, commit=True), [["a"], []]),
-    "aborting": (lambda producer, topic: _ending(producer, topic, commit=False), [[]]),
+    "committing": (lambda producer, topic: write_all(producer, topic, "a"), [["a"], []]),
+    "aborting": (lambda producer, topic: write_all(producer, topic, "a"), [[]]),
 }
 
 
@@ -191,30 +192,34 @@ def _ended(producer: TransactionalProducer, topic: str, *, commit: bool) -> None
     assert producer.end(commit=commit) is Errors.NONE
 
 
-def _ending(producer: TransactionalProducer, topic: str, *, commit: bool) -> None:
-    """The request is on its way: whether it arrives is open."""
-    write_all(producer, topic, "a")
-    producer.send_end(commit=commit)
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_sigkill_leaves_a_transaction_whole_or_not_at_all(tmp_path: Path, step: str) -> None:
-    act, allowed = STEPS[step]
+def test_sigkill_leaves_a_transaction_whole_or_not_at_all(tmp_path: Path) -> None:
     logs, output = tmp_path / "logs", tmp_path / "output.txt"
-    with running_server(logs, output, ONE_STATE_PARTITION) as server, server.client() as client:
-        topic = create_topic(client, partitions=PARTITIONS)
-        act(TransactionalProducer(client, NAME).start(), topic)
+    topics = {}
+    with running_server(logs, output, ONE_STATE_PARTITION) as server, ExitStack() as clients:
+        producers = {}
+        for step, (act, _) in STEPS.items():
+            client = clients.enter_context(server.client())
+            topics[step] = create_topic(client, partitions=PARTITIONS)
+            producers[step] = TransactionalProducer(client, step).start()
+            act(producers[step], topics[step])
+        # These requests are on their way: whether they arrive is open.
+        producers["committing"].send_end(commit=True)
+        producers["aborting"].send_end(commit=False)
         server.kill()
 
     with running_server(logs, output, ONE_STATE_PARTITION) as server, server.client() as client:
-        successor = TransactionalProducer(client, NAME).start()
-        write_all(successor, topic, "next")
-        successor.commit()
-        wait_until(
-            lambda: all(values[-1:] == ["next"] for values in committed_everywhere(client, topic))
-        )
+        for step, (_, allowed) in STEPS.items():
+            topic = topics[step]
+            successor = TransactionalProducer(client, step).start()
+            write_all(successor, topic, "next")
+            successor.commit()
+            wait_until(
+                lambda topic=topic: all(
+                    values[-1:] == ["next"] for values in committed_everywhere(client, topic)
+                )
+            )
 
-        first, *others = committed_everywhere(client, topic)
+            first, *others = committed_everywhere(client, topic)
 
-        assert others == [first] * (PARTITIONS - 1)
-        assert first[:-1] in allowed
+            assert others == [first] * (PARTITIONS - 1), step
+            assert first[:-1] in allowed, step
