@@ -19,7 +19,9 @@ _PRODUCE = """
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments, timeout=60)
+    # Hypothesis alone takes half of the time that pytest needs to start.
+    without = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    return pytester.runpytest_subprocess(*without, *arguments, timeout=60)
 
 
 def test_fixtures_need_no_configuration_and_tests_do_not_see_each_other(
