@@ -26,11 +26,10 @@ from kafkapy.tools.client_arguments import (
     load_property_file,
 )
 from kafkapy.tools.message_formatters import FORMATTER_NAMES, MessageFormatter, formatter_named
-from kafkapy.tools.termination import DeferredTermination
+from kafkapy.tools.termination import TURN_MS, DeferredTermination
 from kafkapy.utils.time import SystemTime
 
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-_TURN_MS = 100
 _FOREVER_MS = 2**31 - 1
 _EARLIEST, _LATEST = "earliest", "latest"
 _AUTO_OFFSET_RESET = "auto.offset.reset"
@@ -212,7 +211,7 @@ class ConsoleConsumer:
         while not self._polled:
             self._termination.raise_if_asked()
             remaining_ms = max(0, deadline_ms - time.hi_res_clock_ms())
-            for records in self._consumer.poll(min(remaining_ms, _TURN_MS)).values():
+            for records in self._consumer.poll(min(remaining_ms, TURN_MS)).values():
                 self._polled.extend(records)
             if not remaining_ms:
                 break

@@ -14,7 +14,7 @@ from kafkapy.common.command_line import CommandParser, fail, parse_key_values, r
 from kafkapy.common.errors import KafkaError
 from kafkapy.tools.client_arguments import known_settings, load_property_file
 from kafkapy.tools.line_message_reader import ENCODING_ERRORS, LineMessageReader
-from kafkapy.tools.termination import tidy_termination
+from kafkapy.tools.termination import DeferredTermination
 
 _LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
 _COMPRESSION_WITHOUT_NAME = "gzip"
@@ -104,8 +104,8 @@ def run(arguments: Sequence[str]) -> int:
         load_property_file(parsed.reader_config) | parse_key_values(parsed.property, "--property")
     )
     settings = known_settings(ProducerConfig, _producer_properties(parsed, servers))
-    with tidy_termination(), KafkaProducer(properties=settings) as producer:
-        for line in reader.lines(_prompted_lines()):
+    with DeferredTermination() as termination, KafkaProducer(properties=settings) as producer:
+        for line in reader.lines(_prompted_lines(termination)):
             future = producer.send(
                 parsed.topic, line.value, key=line.key, headers=line.headers, callback=_report
             )
@@ -136,15 +136,16 @@ def _producer_properties(parsed: argparse.Namespace, servers: str) -> dict[str, 
     return properties
 
 
-def _prompted_lines() -> Iterator[str]:
+def _prompted_lines(termination: DeferredTermination) -> Iterator[str]:
     """Of standard input, with a prompt if it is a terminal; bytes that are no UTF-8 unharmed."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors=ENCODING_ERRORS)
     is_prompted = sys.stdin.isatty()
     while True:
-        if is_prompted:
-            print(">", end="", flush=True)
-        line = sys.stdin.readline()
+        with termination.interruptible():
+            if is_prompted:
+                print(">", end="", flush=True)
+            line = sys.stdin.readline()
         if not line:
             return
         yield line

@@ -17,7 +17,7 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import known_settings, load_property_file
 from kafkapy.tools.client_metrics import print_metrics
 from kafkapy.tools.progress import Progress
-from kafkapy.tools.termination import tidy_termination
+from kafkapy.tools.termination import DeferredTermination
 from kafkapy.utils.time import SystemTime, Time
 
 _CLIENT_ID = "perf-consumer-client"
@@ -122,8 +122,8 @@ def run(arguments: Sequence[str]) -> int:
     if servers is None:
         command.error("Missing required argument --bootstrap-server")
     settings = known_settings(ConsumerConfig, _consumer_properties(parsed, servers))
-    performance = ConsumerPerformance(parsed, SystemTime())
-    with tidy_termination(), KafkaConsumer(properties=settings) as consumer:
+    with DeferredTermination() as termination, KafkaConsumer(properties=settings) as consumer:
+        performance = ConsumerPerformance(parsed, SystemTime(), termination)
         if not parsed.hide_header:
             start = "time, threadId" if parsed.show_detailed_stats else "start.time, end.time"
             print(f"{start}, {_COLUMNS}")
@@ -147,8 +147,11 @@ class ConsumerPerformance(ConsumerRebalanceListener):
     Ports: org.apache.kafka.tools.ConsumerPerformance
     """
 
-    def __init__(self, parsed: argparse.Namespace, time: Time) -> None:
+    def __init__(
+        self, parsed: argparse.Namespace, time: Time, termination: DeferredTermination
+    ) -> None:
         # constant after construction
+        self._termination = termination
         self._parsed = parsed
         self._time = time
         self._messages = 0
@@ -174,6 +177,7 @@ class ConsumerPerformance(ConsumerRebalanceListener):
         last_consumed_ms = reported_ms = now_ms = self._started_ms
         reported = (0, 0)
         while self._messages < parsed.messages and now_ms - last_consumed_ms <= parsed.timeout:
+            self._termination.raise_if_asked()
             polled = consumer.poll(_POLL_MS)
             now_ms = time.milliseconds()
             if polled:

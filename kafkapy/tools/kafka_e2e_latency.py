@@ -11,6 +11,7 @@ from kafkapy.clients.admin.admin_client import AdminClient
 from kafkapy.clients.admin.admin_client_config import AdminClientConfig
 from kafkapy.clients.admin.new_topic import NewTopic
 from kafkapy.clients.consumer.consumer_config import ConsumerConfig
+from kafkapy.clients.consumer.consumer_record import ConsumerRecord
 from kafkapy.clients.consumer.kafka_consumer import KafkaConsumer
 from kafkapy.clients.producer.kafka_producer import KafkaProducer
 from kafkapy.clients.producer.producer_config import ProducerConfig
@@ -20,8 +21,8 @@ from kafkapy.common.errors import KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import load_property_file
 from kafkapy.tools.progress import Progress
-from kafkapy.tools.termination import tidy_termination
-from kafkapy.utils.time import SystemTime
+from kafkapy.tools.termination import TURN_MS, DeferredTermination
+from kafkapy.utils.time import SystemTime, Time
 
 _POLL_MS = 60_000
 _PARTITIONS = 1
@@ -70,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
         "fetch.max.wait.ms": "0",  # no waiting for more, which would count as latency
     }
     with (
-        tidy_termination(),
+        DeferredTermination() as termination,
         KafkaConsumer(properties=consumer_settings) as consumer,
         KafkaProducer(properties=producer_settings) as producer,
         Progress("records", parsed.num_messages) as progress,
@@ -83,6 +84,7 @@ def run(arguments: Sequence[str]) -> int:
             producer=producer,
             consumer=consumer,
             progress=progress,
+            termination=termination,
         )
     _print_result(latencies)
     return 0
@@ -127,6 +129,7 @@ def _measure(
     producer: KafkaProducer,
     consumer: KafkaConsumer,
     progress: Progress,
+    termination: DeferredTermination,
 ) -> list[int]:
     """In nanoseconds."""
     time = SystemTime()
@@ -137,7 +140,7 @@ def _measure(
         message = bytes(chance.choices(range(65, 91), k=size))
         begun = time.nanoseconds()
         producer.send(topic, message).get()
-        records = [r for batch in consumer.poll(_POLL_MS).values() for r in batch]
+        records = _poll(consumer, time, termination)
         elapsed = time.nanoseconds() - begun
         if not records:
             raise KafkaError(f"Record {number} was not read within {_POLL_MS} ms")
@@ -147,6 +150,18 @@ def _measure(
         if number % _REPORTED_EACH == 0:
             print(f"{number}\t{elapsed / _NANOS_PER_MS}")
     return latencies
+
+
+def _poll(
+    consumer: KafkaConsumer, time: Time, termination: DeferredTermination
+) -> list[ConsumerRecord]:
+    """What has come first, if anything has within the time."""
+    deadline_ms = time.hi_res_clock_ms() + _POLL_MS
+    while time.hi_res_clock_ms() < deadline_ms:
+        termination.raise_if_asked()
+        if polled := consumer.poll(TURN_MS):
+            return [record for records in polled.values() for record in records]
+    return []
 
 
 def _print_result(latencies: list[int]) -> None:

@@ -16,7 +16,7 @@ from kafkapy.common.command_line import CommandParser, fail, parse_key_values, r
 from kafkapy.common.errors import KafkaError
 from kafkapy.tools.client_arguments import known_settings, load_property_file
 from kafkapy.tools.client_metrics import print_metrics
-from kafkapy.tools.termination import tidy_termination
+from kafkapy.tools.termination import DeferredTermination
 from kafkapy.tools.throughput_throttler import ThroughputThrottler
 from kafkapy.utils.time import SystemTime, Time
 
@@ -102,9 +102,9 @@ def run(arguments: Sequence[str]) -> int:
     payload = _payload(parsed)
     settings = known_settings(ProducerConfig, _producer_properties(parsed))
     time = SystemTime()
-    with tidy_termination(), KafkaProducer(properties=settings) as producer:
+    with DeferredTermination() as termination, KafkaProducer(properties=settings) as producer:
         stats = ProducerStats(parsed.num_records, time)
-        _write(parsed, producer, payload, stats=stats, time=time)
+        _write(parsed, producer, payload, stats=stats, time=time, termination=termination)
         if parsed.print_metrics:
             producer.flush()
             stats.print_total()
@@ -208,6 +208,7 @@ def _write(
     *,
     stats: ProducerStats,
     time: Time,
+    termination: DeferredTermination,
 ) -> None:
     transaction_ms = parsed.transaction_duration_ms
     if transaction_ms > 0:
@@ -220,7 +221,8 @@ def _write(
             producer.begin_transaction()
             transaction_started_ms = time.hi_res_clock_ms()
         producer.send(parsed.topic, value, callback=stats.next_completion(len(value)))
-        throttler.throttle(number + 1)
+        with termination.interruptible():
+            throttler.throttle(number + 1)
         if (
             transaction_started_ms is not None
             and time.hi_res_clock_ms() - transaction_started_ms >= transaction_ms

@@ -22,7 +22,7 @@ from kafkapy.common.record.record_batch import RecordBatch
 from kafkapy.common.types import TopicPartition, partitions_by_topic
 from kafkapy.metadata.broker import Node
 from kafkapy.storage.fetch_params import DEBUGGING_REPLICA_ID
-from kafkapy.tools.termination import tidy_termination
+from kafkapy.tools.termination import DeferredTermination
 from kafkapy.utils.time import SystemTime, Time
 
 _CLIENT_ID = "ReplicaVerification"
@@ -92,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
         fail(f"There are no topics to verify: no name matches {include}")
     offsets = _initial_offsets(parsed.broker_list, list(replicas), parsed.time)
     time = SystemTime()
-    with tidy_termination(), ExitStack() as closing:
+    with DeferredTermination() as termination, ExitStack() as closing:
         clients = {
             node: _client(parsed, node, time) for nodes in replicas.values() for node in nodes
         }
@@ -104,6 +104,7 @@ def run(arguments: Sequence[str]) -> int:
         print(f"{_now(time)}: verification process is started", flush=True)
         while verification.verify_once():
             verification.maybe_report()
+            termination.raise_if_asked()
     return 1
 
 

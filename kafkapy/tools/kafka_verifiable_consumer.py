@@ -15,10 +15,9 @@ from kafkapy.common.errors import FencedInstanceIdError, KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.client_arguments import known_settings, load_property_file
 from kafkapy.tools.json_events import JsonEvents
-from kafkapy.tools.termination import tidy_termination
+from kafkapy.tools.termination import TURN_MS, DeferredTermination
 from kafkapy.utils.time import SystemTime, Time
 
-_POLL_MS = 2**31 - 1
 _CLASSIC = "classic"
 
 
@@ -107,8 +106,10 @@ def run(arguments: Sequence[str]) -> int:
     if parsed.group_instance_id is not None:
         properties["group.instance.id"] = parsed.group_instance_id
     settings = known_settings(ConsumerConfig, properties)
-    consumer = VerifiableConsumer(KafkaConsumer(properties=settings), parsed, SystemTime())
-    with tidy_termination():
+    with DeferredTermination() as termination:
+        consumer = VerifiableConsumer(
+            KafkaConsumer(properties=settings), parsed, time=SystemTime(), termination=termination
+        )
         try:
             consumer.run()
         finally:
@@ -126,8 +127,16 @@ class VerifiableConsumer(ConsumerRebalanceListener):
     Ports: org.apache.kafka.tools.VerifiableConsumer
     """
 
-    def __init__(self, consumer: KafkaConsumer, parsed: argparse.Namespace, time: Time) -> None:
+    def __init__(
+        self,
+        consumer: KafkaConsumer,
+        parsed: argparse.Namespace,
+        *,
+        time: Time,
+        termination: DeferredTermination,
+    ) -> None:
         # constant after construction
+        self._termination = termination
         self._consumer = consumer
         self._parsed = parsed
         self._events = JsonEvents(time)
@@ -142,9 +151,16 @@ class VerifiableConsumer(ConsumerRebalanceListener):
         self._events.emit("startup_complete")
         self._consumer.subscribe([self._parsed.topic], listener=self)
         while not self._is_finished:
-            offsets = self._receive(self._consumer.poll(_POLL_MS))
+            offsets = self._receive(self._poll())
             if not self._parsed.enable_autocommit:
                 self._commit(offsets)
+
+    def _poll(self) -> Mapping[TopicPartition, list[ConsumerRecord]]:
+        """Waits for records as long as it takes."""
+        while True:
+            self._termination.raise_if_asked()
+            if polled := self._consumer.poll(TURN_MS):
+                return polled
 
     def close(self) -> None:
         self._consumer.close()

@@ -14,7 +14,7 @@ from kafkapy.common.command_line import CommandParser, run_command
 from kafkapy.common.errors import KafkaError
 from kafkapy.tools.client_arguments import known_settings, load_property_file
 from kafkapy.tools.json_events import JsonEvents
-from kafkapy.tools.termination import tidy_termination
+from kafkapy.tools.termination import DeferredTermination
 from kafkapy.tools.throughput_throttler import ThroughputThrottler
 from kafkapy.utils.time import SystemTime, Time
 
@@ -92,9 +92,10 @@ def run(arguments: Sequence[str]) -> int:
             "retries": "0",  # so that a failure is seen
         },
     )
-    time = SystemTime()
-    producer = VerifiableProducer(KafkaProducer(properties=settings), parsed, time)
-    with tidy_termination():
+    with DeferredTermination() as termination:
+        producer = VerifiableProducer(
+            KafkaProducer(properties=settings), parsed, time=SystemTime(), termination=termination
+        )
         try:
             producer.run()
         finally:
@@ -112,8 +113,16 @@ class VerifiableProducer:
     Ports: org.apache.kafka.tools.VerifiableProducer
     """
 
-    def __init__(self, producer: KafkaProducer, parsed: argparse.Namespace, time: Time) -> None:
+    def __init__(
+        self,
+        producer: KafkaProducer,
+        parsed: argparse.Namespace,
+        *,
+        time: Time,
+        termination: DeferredTermination,
+    ) -> None:
         # constant after construction
+        self._termination = termination
         self._producer = producer
         self._parsed = parsed
         self._time = time
@@ -142,7 +151,8 @@ class VerifiableProducer:
             self._sent += 1
             if create_time >= 0:
                 create_time += self._time.milliseconds() - self._started_ms
-            throttler.throttle(self._sent)
+            with self._termination.interruptible():
+                throttler.throttle(self._sent)
 
     def _report(
         self, key: str | None, value: str

@@ -12,21 +12,8 @@ from typing import Any
 _SIGNAL_EXIT_BASE = 128
 
 
-@contextmanager
-def tidy_termination() -> Iterator[None]:
-    """Within it SIGTERM raises SystemExit, as SIGINT raises KeyboardInterrupt: a `finally` runs."""
-
-    def end(signal_number: int, frame: FrameType | None) -> None:
-        raise SystemExit(_SIGNAL_EXIT_BASE + signal_number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread can ask for signals
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+# A wait for records goes in turns of this length, so that a signal is heeded soon.
+TURN_MS = 100
 
 
 class DeferredTermination:
@@ -39,6 +26,7 @@ class DeferredTermination:
 
     def __init__(self) -> None:
         self._asked: BaseException | None = None
+        self._is_interruptible = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> DeferredTermination:
@@ -57,6 +45,16 @@ class DeferredTermination:
         if self._asked is not None:
             raise self._asked
 
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within it a signal is raised at once: for waits outside any client, as for a person."""
+        self._is_interruptible = True
+        try:
+            self.raise_if_asked()
+            yield
+        finally:
+            self._is_interruptible = False
+
     def _note(self, signal_number: int, frame: FrameType | None) -> None:
         self.raise_if_asked()
         self._asked = (
@@ -64,3 +62,5 @@ class DeferredTermination:
             if signal_number == signal.SIGINT
             else SystemExit(_SIGNAL_EXIT_BASE + signal_number)
         )
+        if self._is_interruptible:
+            self.raise_if_asked()

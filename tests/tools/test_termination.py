@@ -1,0 +1,78 @@
+"""Commands that run until they are told to end: they tidy up, whatever they are doing."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from kafkapy.clients.consumer import KafkaConsumer, TopicPartition
+from tests.compat.brokers import Broker
+from tests.compat.conftest import broker, make_topic, neutral_admin  # noqa: F401
+from tests.compat.contract import MakeTopic
+from tests.helpers.waiting import wait_until
+
+_TIMEOUT_S = 30
+# What each is told, and a part of what it says once it is at work; None: then there is a record.
+_COMMANDS = {
+    "kafka-verifiable-producer": ("--throughput 1000 {server} {topic}", "producer_send_success"),
+    "kafka-verifiable-consumer": ("--group-id g-{name} {server} {topic}", "partitions_assigned"),
+    "kafka-producer-perf-test": (
+        # It waits for long after the first record.
+        "--num-records 9 --record-size 9 --throughput 0.01 {topic}"
+        " --producer-props bootstrap.servers={address}",
+        None,
+    ),
+    "kafka-consumer-perf-test": ("--messages 10 --timeout 60000 {server} {topic}", "start.time"),
+    "kafka-e2e-latency": ("{address} {name} 100000000 1 10", "0\t"),
+    "kafka-console-producer": ("{server} {topic}", None),
+    "kafka-replica-verification": (
+        "--broker-list {address} --topics-include {name} --max-wait-ms 100",
+        "verification process is started",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_a_command_ends_tidily_when_it_is_told_to(
+    broker: Broker,  # noqa: F811
+    make_topic: MakeTopic,  # noqa: F811
+    command: str,
+) -> None:
+    name = make_topic()
+    options, sign = _COMMANDS[command]
+    filled = options.format(
+        name=name,
+        address=broker.bootstrap,
+        server=f"--bootstrap-server {broker.bootstrap}",
+        topic=f"--topic {name}",
+    )
+    module = command.replace("-", "_")
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", f"kafkapy.tools.{module}", *filled.split()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        if sign is None:
+            # For the one that sends lines; it then waits for another.
+            process.stdin.write("a line\n")
+            process.stdin.flush()
+            _await_record(broker, name)
+        else:
+            while sign not in (line := process.stdout.readline()):
+                assert line, process.communicate()[1]
+        process.send_signal(signal.SIGTERM)
+        said, errors = process.communicate(timeout=_TIMEOUT_S)
+
+    assert process.returncode == 128 + signal.SIGTERM
+    assert errors == ""
+    assert ("shutdown_complete" in said) == ("verifiable" in command)
+
+
+def _await_record(broker: Broker, topic: str) -> None:  # noqa: F811
+    with KafkaConsumer(bootstrap_servers=broker.bootstrap) as consumer:
+        partition = TopicPartition(topic, 0)
+        wait_until(lambda: consumer.end_offsets([partition])[partition] >= 1)
