@@ -127,16 +127,23 @@ class RecordColumnsDecoder:
                 self.next_offset = self._end_offset
                 return
             try:
-                section = self._section(view[position:end], magic)
+                if magic == MAGIC_VALUE_V2:
+                    section = self._section(view, position, end)
+                else:
+                    section = self._legacy_section(LegacyRecordBatch(view[position:end]))
             except (ApiError, ValueError) as error:
                 self._leave_out(offset, error)
             else:
                 if section is not None:
-                    if self._is_full_with(section):
+                    rows = self._rows + section.record_count
+                    size = self._bytes + len(section.content)
+                    if self._sections and (rows > self._max_rows or size > self._max_bytes):
                         yield from self.finish()
+                        rows = section.record_count
+                        size = len(section.content)
                     self._sections.append(section)
-                    self._rows += section.record_count
-                    self._bytes += len(section.content)
+                    self._rows = rows
+                    self._bytes = size
             position = end
             self.consumed_bytes = end
 
@@ -148,16 +155,11 @@ class RecordColumnsDecoder:
         if sections:
             yield from self._record_batches(sections)
 
-    def _is_full_with(self, section: RecordSection) -> bool:
-        return self._rows > 0 and (
-            self._rows + section.record_count > self._max_rows
-            or self._bytes + len(section.content) > self._max_bytes
-        )
+    def _section(self, view: memoryview, position: int, end: int) -> RecordSection | None:
+        """The records of a v2 batch; None if it has none to be read.
 
-    def _section(self, batch: memoryview, magic: int) -> RecordSection | None:
-        """The records of a batch; None if it has none to be read."""
-        if magic < MAGIC_VALUE_V2:
-            return self._legacy_section(LegacyRecordBatch(batch))
+        Called for every batch, and many batches hold one record: no step more than needed.
+        """
         (
             base_offset,
             _,
@@ -172,21 +174,26 @@ class RecordColumnsDecoder:
             _,
             _,
             count,
-        ) = HEADER.unpack_from(batch)
+        ) = HEADER.unpack_from(view, position)
         if self._check_crcs:
-            computed = crc32c(batch[CRC_START:])
+            computed = crc32c(view[position + CRC_START : end])
             if crc != computed:
                 raise ValueError(f"its stored crc is {crc}, but the computed one {computed}")
         last_offset = base_offset + last_offset_delta
-        self.next_offset = max(self.next_offset, last_offset + 1)
-        if self._read_committed and producer_id >= 0 and self._is_aborted(batch, last_offset):
+        if last_offset >= self.next_offset:
+            self.next_offset = last_offset + 1
+        if (
+            self._read_committed
+            and producer_id >= 0
+            and self._is_aborted(view[position:end], last_offset)
+        ):
             return None
         if attributes & CONTROL_FLAG_MASK or last_offset < self._start_offset:
             return None
-        content: bytes | memoryview = batch[RECORD_BATCH_OVERHEAD:]
+        content: bytes | memoryview = view[position + RECORD_BATCH_OVERHEAD : end]
         if attributes & COMPRESSION_CODEC_MASK:
             codec = CompressionType.for_id(attributes & COMPRESSION_CODEC_MASK)
-            content = b"".join(codec.decompress_pieces(content, magic))
+            content = b"".join(codec.decompress_pieces(content))
         if count < 0 or count > len(content):
             raise ValueError(f"it declares {count} records in {len(content)} bytes")
         if attributes & TIMESTAMP_TYPE_MASK:

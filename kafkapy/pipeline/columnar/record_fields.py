@@ -7,7 +7,7 @@ step below then reads one field of all of them. The layout of a record is in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,11 +82,14 @@ class RecordFields:
 
     @staticmethod
     def decode(sections: Sequence[RecordSection], columns: frozenset[Column]) -> RecordFields:
-        """Raises ValueError when a section is not made of the records that it declares."""
-        content = b"".join([PADDING, *(section.content for section in sections), PADDING])
+        """Of at least one section; ValueError if one is not made of the records it declares."""
+        contents, record_counts, base_offsets, base_timestamps, append_times, types = zip(
+            *sections, strict=True
+        )
+        content = b"".join([PADDING, *contents, PADDING])
         data = np.frombuffer(content, np.uint8)
-        counts = np.array([section.record_count for section in sections], np.int64)
-        sizes = np.array([len(section.content) for section in sections], np.int64)
+        counts = np.array(record_counts, np.int64)
+        sizes = np.array([len(each) for each in contents], np.int64)
         if (counts < 0).any() or (counts > sizes).any():
             raise ValueError("the number of records cannot be right")
         begin = len(PADDING)
@@ -117,9 +120,11 @@ class RecordFields:
             data=data,
             starts=starts,
             ends=ends,
-            offsets=np.repeat(_column(s.base_offset for s in sections), counts) + offset_deltas,
-            timestamps=_timestamps(sections, counts, timestamp_deltas),
-            timestamp_types=np.repeat(_column(s.timestamp_type for s in sections), counts),
+            offsets=_by_record(base_offsets, counts) + offset_deltas,
+            timestamps=_timestamps(
+                _by_record(base_timestamps, counts) + timestamp_deltas, append_times, counts
+            ),
+            timestamp_types=_by_record(types, counts),
             keys=keys if Column.KEY in columns else None,
             values=values if Column.VALUE in columns else None,
             headers=headers,
@@ -144,19 +149,18 @@ class RecordFields:
         )
 
 
-def _column(values: Iterable[int]) -> IntColumn:
-    return np.fromiter(values, np.int64)
+def _by_record(of_sections: Sequence[int], counts: IntColumn) -> IntColumn:
+    return np.repeat(np.array(of_sections, np.int64), counts)
 
 
 def _timestamps(
-    sections: Sequence[RecordSection], counts: IntColumn, deltas: IntColumn
+    timestamps: IntColumn, append_times: Sequence[int | None], counts: IntColumn
 ) -> IntColumn:
-    timestamps = np.repeat(_column(s.base_timestamp for s in sections), counts) + deltas
-    append_times = [s.append_time for s in sections]
+    """The records' own, or the append times of sections that have one."""
     stamped = [time is not None for time in append_times]
     if any(stamped):
-        by_row = np.repeat(_column(time or 0 for time in append_times), counts)
-        np.copyto(timestamps, by_row, where=np.repeat(stamped, counts))
+        by_record = _by_record([time or 0 for time in append_times], counts)
+        np.copyto(timestamps, by_record, where=np.repeat(stamped, counts))
     return timestamps
 
 
