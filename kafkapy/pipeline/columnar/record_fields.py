@@ -115,7 +115,9 @@ class RecordFields:
             if Column.HEADERS in columns:
                 header_counts, position = read_varints(data, values.ends)
                 headers = HeaderFields(header_counts, position, ends)
-                _check(position + np.abs(header_counts), ends)
+                _check(position + header_counts, ends)
+                if (header_counts < 0).any():
+                    raise ValueError("a record has a negative number of headers")
         return RecordFields(
             data=data,
             starts=starts,

@@ -118,7 +118,8 @@ def _logs_under(
     path: str, wanted: Callable[[TopicPartition], bool], lone_file: TopicPartition | None
 ) -> list[PartitionLog]:
     if os.path.isfile(path):
-        return [_lone_segment(path, lone_file)]
+        lone = _lone_segment(path, lone_file)
+        return [lone] if wanted(lone.topic_partition) else []
     if not os.path.isdir(path):
         raise OptionError("path", f"there is no directory or file {path}")
     directory = os.path.abspath(path)

@@ -85,3 +85,18 @@ def next_boundary(
         if batch is not None:
             return batch
     return None
+
+
+def readable_batches(
+    records: FileRecords, segment: SegmentFile, position: int
+) -> Iterator[FileChannelRecordBatch]:
+    """All batches from a position on that can be found, what lies between them passed over."""
+    while True:
+        scan = SegmentScan(records, position)
+        yield from scan
+        if scan.error is None:
+            return
+        following = next_boundary(records, offset_entries(segment), scan.position + 1)
+        if following is None:
+            return
+        position = following.position

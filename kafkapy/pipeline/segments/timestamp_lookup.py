@@ -8,7 +8,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBatch
 from kafkapy.pipeline.segments.segment_files import PartitionLog, SegmentFile
 from kafkapy.pipeline.segments.segment_index import time_entries
-from kafkapy.pipeline.segments.segment_scan import SegmentScan, floor_position, opened
+from kafkapy.pipeline.segments.segment_scan import floor_position, opened, readable_batches
 from kafkapy.storage.time_index import TimestampOffset
 
 
@@ -32,7 +32,7 @@ def _first_in(
     older = bisect_left(entries, timestamp_ms, key=lambda entry: entry.timestamp)
     position = floor_position(segment, entries[older - 1].offset) if older else 0
     with opened(segment) as records:
-        for batch in SegmentScan(records, position):
+        for batch in readable_batches(records, segment, position):
             if batch.max_timestamp >= timestamp_ms:
                 found = _first_of(batch, timestamp_ms)
                 if found is not None:

@@ -10,7 +10,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.common.record.control_record import ControlRecordType
 from kafkapy.common.record.record_batch import MAGIC_VALUE_V2, RecordBatch
 from kafkapy.pipeline.segments.segment_files import PartitionLog
-from kafkapy.pipeline.segments.segment_scan import SegmentScan, floor_position, opened
+from kafkapy.pipeline.segments.segment_scan import floor_position, opened, readable_batches
 from kafkapy.storage.file_system import OsFileSystem
 from kafkapy.storage.log_file_utils import (
     LOG_FILE_SUFFIX,
@@ -110,7 +110,7 @@ def _batches_between(
             return
         position = floor_position(segment, start_offset) if number == first else 0
         with opened(segment) as records:
-            for batch in SegmentScan(records, position):
+            for batch in readable_batches(records, segment, position):
                 if batch.magic < MAGIC_VALUE_V2 or batch.last_offset < start_offset:
                     continue
                 if batch.base_offset >= end_offset:

@@ -84,5 +84,7 @@ def test_options_can_say_what_a_lone_file_belongs_to(
     copy.write_bytes(segment_files(filled_log(storage, time))[0].read_bytes())
 
     first = rows(copy, topic="orders", partitions="3")[0]
+    second_file = segment_files(filled_log(storage, time, name="other-1"))[1]
 
     assert (first["topic"], first["partition"], first["offset"]) == ("orders", 3, 0)
+    assert rows(second_file, topic="orders", partitions="3") == []

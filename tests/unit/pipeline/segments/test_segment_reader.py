@@ -407,6 +407,26 @@ class TestCorruption:
         assert len(missing) <= 12
         assert found == sorted(found)
 
+    def test_transactions_behind_a_broken_length_are_decided_too(
+        self, storage: StorageHarness, time: MockTime
+    ) -> None:
+        log = storage.open_log(storage.config(index_interval_bytes=1))
+        broken = put(log, time, ("a", "plain"), ("b", "plain"))
+        put(log, time, ("c", "plain"))
+        aborting = TransactionalProducer(log, time, 1)
+        aborting.put(("d", "lost"))
+        aborting.abort()
+        put(log, time, ("e", "plain"))
+        TransactionalProducer(log, time, 2).put(("f", "open"))
+        log.close()
+        for file in Path(log.dir).glob("*.txnindex"):
+            file.unlink()
+        damage(segment_files(log)[0], broken + 8, b"\0\0\0\1")
+
+        found = rows(storage.log_dir, failOnCorruption=False, isolationLevel="read_committed")
+
+        assert [row["key"] for row in found] == [b"c", b"e"]
+
 
 class TestLiveDirectories:
     def test_a_segment_compacted_after_planning_is_found_again(
