@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.pipeline_errors import OptionError
+from kafkapy.pipeline.source.partition_json import parse_partition_numbers
 
 _EARLIEST: Final = -2
 _LATEST: Final = -1
@@ -169,33 +170,24 @@ def _partitions(text: str | None) -> frozenset[int] | None:
 def _bound(
     given: Mapping[str, str], offsets: str, timestamp: str, name: str, sentinel: int
 ) -> OffsetBound:
+    """A start or an end; `name`, as a number `sentinel`, is the one of the log itself."""
+    by_partition: dict[TopicPartition, int] = {}
     text = given.get(offsets, name).strip()
-    by_partition = {} if text == name else _offsets(offsets, text, name, sentinel)
-    when = given.get(timestamp)
-    if when is None:
-        return OffsetBound(by_partition)
-    if not (when.isascii() and when.isdigit()):
-        raise OptionError(timestamp, f"{when!r} is not a time in milliseconds since the epoch")
-    return OffsetBound(by_partition, int(when))
-
-
-def _offsets(option: str, text: str, name: str, sentinel: int) -> dict[TopicPartition, int]:
-    found: dict[TopicPartition, int] = {}
-    try:
-        for topic, partitions in json.loads(text).items():
-            for partition, offset in partitions.items():
-                found[TopicPartition(topic, int(partition))] = int(offset)
-    except (ValueError, AttributeError, TypeError) as error:
-        raise OptionError(
-            option,
-            f'{text!r} is neither {name} nor JSON like {{"topic":{{"0":23,"1":{sentinel}}}}}',
-        ) from error
-    for topic_partition, offset in found.items():
+    if text in ("earliest", "latest"):
+        if text != name:
+            raise OptionError(offsets, f"it cannot be {text}")
+    else:
+        by_partition = parse_partition_numbers(offsets, text, at_least=min(_EARLIEST, _LATEST))
+    for topic_partition, offset in by_partition.items():
         if offset < 0 and offset != sentinel:
-            raise OptionError(
-                option, f"{offset} of {topic_partition} is not an offset, nor {sentinel} ({name})"
-            )
-    return {key: offset for key, offset in found.items() if offset != sentinel}
+            raise OptionError(offsets, f"{topic_partition}: it cannot be {offset}")
+    when = given.get(timestamp)
+    if when is not None and not (when.isascii() and when.isdigit()):
+        raise OptionError(timestamp, f"{when!r} is not a time in milliseconds since the epoch")
+    return OffsetBound(
+        {key: offset for key, offset in by_partition.items() if offset != sentinel},
+        None if when is None else int(when),
+    )
 
 
 def _one_of(given: Mapping[str, str], option: str, values: tuple[str, ...]) -> str:
