@@ -55,6 +55,10 @@ class AbortedTransaction(Protocol):
     def first_offset(self) -> int: ...
 
 
+class LostFramingError(CorruptDataError):
+    """A batch is so corrupt that nothing behind it can be found."""
+
+
 class RecordColumnsDecoder:
     """Decodes one partition's batches in their order; not thread-safe.
 
@@ -108,8 +112,8 @@ class RecordColumnsDecoder:
     def decode(self, records: bytes | memoryview) -> Iterator[pa.RecordBatch]:
         """Takes all whole batches up to the end offset; one cut off at the end is left alone.
 
-        Raises CorruptDataError for a batch of an impossible size or magic even if others may be
-        left out: nothing behind it can be found.
+        A batch that is left out does not move `next_offset`. One of an impossible size or magic
+        raises LostFramingError even if others may be left out.
         """
         view = memoryview(records)
         total = len(view)
@@ -119,7 +123,9 @@ class RecordColumnsDecoder:
             offset, length = _OFFSET_AND_SIZE.unpack_from(view, position)
             magic = view[position + MAGIC_OFFSET]
             if magic > MAGIC_VALUE_V2 or length < _SMALLEST[magic]:
-                raise self._corrupt(offset, f"it declares {length} bytes and the magic {magic}")
+                raise LostFramingError(
+                    self._corrupt(offset, f"it declares {length} bytes and the magic {magic}")
+                )
             end = position + LOG_OVERHEAD + length
             if end > total:
                 return
@@ -279,10 +285,8 @@ class RecordColumnsDecoder:
 
     def _leave_out(self, offset: int, error: Exception) -> None:
         if self._on_corrupt is None:
-            raise self._corrupt(offset, str(error)) from error
+            raise CorruptDataError(self._corrupt(offset, str(error))) from error
         self._on_corrupt(offset, str(error))
 
-    def _corrupt(self, offset: int, reason: str) -> CorruptDataError:
-        return CorruptDataError(
-            f"{self._topic_partition}: the batch at offset {offset} is corrupt: {reason}"
-        )
+    def _corrupt(self, offset: int, reason: str) -> str:
+        return f"{self._topic_partition}: the batch at offset {offset} is corrupt: {reason}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.types import TopicPartition
@@ -136,14 +136,16 @@ def _lone_segment(path: str, lone_file: TopicPartition | None) -> PartitionLog:
             "path", f"{path} is not a segment: those are named <offset>{LOG_FILE_SUFFIX}"
         )
     directory = os.path.dirname(os.path.abspath(path))
-    topic_partition = _topic_partition(directory) or lone_file
-    if topic_partition is None:
+    for log in _logs_in(os.path.dirname(directory), [directory], lambda _: True):
+        start = max(log.log_start_offset, segment.base_offset)
+        return replace(log, segments=(segment,), log_start_offset=start)
+    if lone_file is None:
         raise OptionError(
             "path",
             f"the directory of {path} is not named <topic>-<partition>; the options topic and "
             f"partitions can say what the file belongs to",
         )
-    return PartitionLog(topic_partition, directory, (segment,), segment.base_offset, None)
+    return PartitionLog(lone_file, directory, (segment,), segment.base_offset, None)
 
 
 def _logs_in(

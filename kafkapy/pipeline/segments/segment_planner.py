@@ -86,15 +86,13 @@ class SegmentPlanner:
             following = log.end_of(number)
             if segment.base_offset >= end or (following is not None and following <= start):
                 continue
-            is_last = following is None
-            whole = SegmentRange(
-                segment, 0, tail.end_position if is_last else segment.size, may_be_torn=is_last
-            )
-            if is_last and self._options.view is View.BATCHES and end == tail.end_offset:
-                # Whoever looks at batches wants to see what is left of the last one.
-                whole = SegmentRange(segment, 0, segment.size, may_be_torn=True)
+            end_position = segment.size
+            # Whoever looks at batches wants to see what is left of a torn one.
+            sees_torn = self._options.view is View.BATCHES and end == tail.end_offset
+            if following is None and not sees_torn:
+                end_position = tail.end_position
             with opened(segment) as records:
-                yield from self._cut(records, whole, start, end)
+                yield from self._cut(records, SegmentRange(segment, 0, end_position), start, end)
 
     def _cut(
         self, records: FileRecords, whole: SegmentRange, start: int, end: int
@@ -114,13 +112,12 @@ class SegmentPlanner:
                 end_position = boundary.position
                 break
             if boundary.base_offset > start:
-                cut = SegmentRange(segment, position, boundary.position, may_be_torn=False)
+                cut = SegmentRange(segment, position, boundary.position)
                 yield _Piece(cut, piece_start)
                 piece_start = boundary.base_offset
             position = boundary.position
         if end_position > position:
-            last = SegmentRange(segment, position, end_position, may_be_torn=whole.may_be_torn)
-            yield _Piece(last, piece_start)
+            yield _Piece(SegmentRange(segment, position, end_position), piece_start)
 
 
 def _resolved(log: PartitionLog, bound: OffsetBound, default: int, latest: int) -> int:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from kafkapy.common.record.file_records import FileRecords
 from kafkapy.common.record.record_batch import LOG_OVERHEAD, OFFSET_LENGTH
-from kafkapy.pipeline.columnar.record_columns_decoder import RecordColumnsDecoder
+from kafkapy.pipeline.columnar.record_columns_decoder import LostFramingError, RecordColumnsDecoder
 from kafkapy.pipeline.columnar.record_schema import RecordSchema
 from kafkapy.pipeline.pipeline_errors import CorruptDataError, DataLossError
 from kafkapy.pipeline.segments.segment_files import segments_of
@@ -86,30 +86,28 @@ class _SplitReading:
         position = range_.position
         wanted = _CHUNK_BYTES
         while position < range_.end_position and decoder.next_offset < self._split.end_offset:
-            chunk = _read(records, position, min(wanted, range_.end_position - position))
+            remaining = range_.end_position - position
+            chunk = _read(records, position, min(wanted, remaining))
+            wanted = _CHUNK_BYTES
             try:
                 yield from decoder.decode(chunk)
-            except CorruptDataError as error:
+                position += decoder.consumed_bytes
+                if decoder.consumed_bytes or decoder.next_offset >= self._split.end_offset:
+                    continue
+                wanted = _size_of_first(chunk)
+                if wanted > remaining:
+                    raise LostFramingError(
+                        f"{self._split.topic_partition}: the batch behind offset "
+                        f"{decoder.next_offset - 1} declares more bytes than there are"
+                    )
+            except LostFramingError as error:
                 position += decoder.consumed_bytes
                 self._report(range_.segment.path, f"at byte {position}: {error}")
                 # Where it ends is unknown, but the index knows batches behind it.
                 entries = offset_entries(range_.segment)
                 following = next_boundary(records, entries, position + 1)
                 position = range_.end_position if following is None else following.position
-                continue
-            position += decoder.consumed_bytes
-            if decoder.consumed_bytes:
                 wanted = _CHUNK_BYTES
-                continue
-            if len(chunk) == range_.end_position - position:
-                if decoder.next_offset < self._split.end_offset and not range_.may_be_torn:
-                    self._report(
-                        range_.segment.path,
-                        f"{self._split.topic_partition}: the file ends inside the batch behind "
-                        f"offset {decoder.next_offset - 1}",
-                    )
-                return
-            wanted = max(2 * _CHUNK_BYTES, _size_of_first(chunk))
 
     def _on_corrupt_batch(self, offset: int, reason: str) -> None:
         bases = [range_.segment.base_offset for range_ in self._ranges]
@@ -142,7 +140,7 @@ def current_ranges(split: SegmentSplit) -> tuple[SegmentRange, ...]:
         )
     ends = [segment.base_offset for segment in segments[1:]] + [split.end_offset + 1]
     return tuple(
-        SegmentRange(segment, 0, segment.size, may_be_torn=segment is segments[-1])
+        SegmentRange(segment, 0, segment.size)
         for segment, end in zip(segments, ends, strict=True)
         if segment.base_offset < split.end_offset and end > split.start_offset
     )
@@ -156,5 +154,8 @@ def _read(records: FileRecords, position: int, size: int) -> bytes:
 
 
 def _size_of_first(chunk: bytes) -> int:
+    """Of the batch that a chunk is too short for; a chunk shorter than that field is too."""
+    if len(chunk) < LOG_OVERHEAD:
+        return LOG_OVERHEAD
     (length,) = _LENGTH.unpack_from(chunk, OFFSET_LENGTH)
     return LOG_OVERHEAD + int(length)

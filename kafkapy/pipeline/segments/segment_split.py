@@ -18,7 +18,6 @@ class SegmentRange:
     segment: SegmentFile
     position: int
     end_position: int
-    may_be_torn: bool  # the log ends in this file, which may be cut inside a batch
 
 
 @dataclass(frozen=True)

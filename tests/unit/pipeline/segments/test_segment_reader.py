@@ -350,7 +350,7 @@ class TestTornTail:
         second = segment_files(log)[1]
         os.truncate(second, second.stat().st_size - 5)
 
-        with pytest.raises(CorruptDataError, match=rf"{second}: topic-0: the file ends inside"):
+        with pytest.raises(CorruptDataError, match=rf"{second}: at byte \d+: topic-0: the batch"):
             offsets(storage.log_dir)
 
         assert len(offsets(storage.log_dir, failOnCorruption=False)) == log.log_end_offset - 4
@@ -368,7 +368,7 @@ class TestCorruption:
         log.close()
         damage(Path(path), batch.position + 70, b"\xff")
 
-        with pytest.raises(CorruptDataError, match=rf"{path}: topic-0: .* offset {offset} .*crc"):
+        with pytest.raises(CorruptDataError, match=rf"^{path}: topic-0: .* offset {offset} .*crc"):
             offsets(storage.log_dir)
 
         found = offsets(storage.log_dir, failOnCorruption=False)
@@ -389,16 +389,19 @@ class TestCorruption:
             b"next",
         ]
 
+    @pytest.mark.parametrize("length", [b"\0\0\0\1", b"\x7f\xff\xff\xff", b"\x80\0\0\0"])
+    @pytest.mark.parametrize("number", [1, -1])
     def test_behind_a_broken_length_reading_goes_on_where_the_index_says(
-        self, storage: StorageHarness, time: MockTime
+        self, storage: StorageHarness, time: MockTime, number: int, length: bytes
     ) -> None:
-        log = filled_log(storage, time)
-        batch = list(log.segments[1].log.batches())[2]
-        path = log.segments[1].log.path
+        log = filled_log(storage, time, batches=54)
+        segment = log.segments[number]
+        batch = list(segment.log.batches())[2]
+        path = segment.log.path
         log.close()
-        damage(Path(path), batch.position + 8, b"\0\0\0\1")
+        damage(Path(path), batch.position + 8, length)
 
-        with pytest.raises(CorruptDataError, match=rf"{path}: at byte {batch.position}: topic-0"):
+        with pytest.raises(CorruptDataError, match=rf"^{path}: at byte {batch.position}: topic-0"):
             offsets(storage.log_dir)
 
         found = offsets(storage.log_dir, failOnCorruption=False)
