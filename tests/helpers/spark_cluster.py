@@ -1,5 +1,6 @@
 """A standalone Spark cluster on loopback, from the pyspark wheel."""
 
+import itertools
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 _START_TIMEOUT_S = 90
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED = "Successfully registered with master"
+_PLACE = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
 # Start-up and a small footprint count here, peak speed does not.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
@@ -30,6 +32,7 @@ def spark_environment() -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "128m",
         "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
+        "SPARK_LAUNCHER_OPTS": JAVA_OPTIONS,
         "PYSPARK_PYTHON": sys.executable,
     }
 
@@ -50,6 +53,10 @@ class SparkDaemon:
                 # A worker's executors are of its group, and end with it.
                 start_new_session=True,
             )
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
 
     @property
     def said(self) -> str:
@@ -77,25 +84,36 @@ class SparkCluster:
 
     def __init__(self, directory: Path, *, workers: int) -> None:
         self._directory = directory
-        host = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+        self._numbers = itertools.count()
         self._master = SparkDaemon(
-            directory, "master", ["org.apache.spark.deploy.master.Master", *host]
+            directory, "master", ["org.apache.spark.deploy.master.Master", *_PLACE]
         )
         self.workers: list[SparkDaemon] = []
         try:
             self.address = self._master.await_saying(_MASTER)[1]
-            for number in range(workers):
-                limits = ["--cores", "1", "--memory", "1g"]
-                place = ["--work-dir", str(directory / f"work-{number}")]
-                command = ["org.apache.spark.deploy.worker.Worker", *host, *limits, *place]
-                self.workers.append(
-                    SparkDaemon(directory, f"worker-{number}", [*command, self.address])
-                )
-            for worker in self.workers:
-                worker.await_saying(_REGISTERED)
+            self._start_workers(workers)
         except BaseException:
             self.stop()
             raise
+
+    def replace_dead_workers(self) -> None:
+        """The living come first then."""
+        living = [worker for worker in self.workers if worker.is_running]
+        dead = len(self.workers) - len(living)
+        self.workers = living
+        self._start_workers(dead)
+
+    def _start_workers(self, count: int) -> None:
+        started = []
+        for number in itertools.islice(self._numbers, count):
+            limits = ["--cores", "1", "--memory", "1g"]
+            files = ["--work-dir", str(self._directory / f"work-{number}")]
+            command = ["org.apache.spark.deploy.worker.Worker", *_PLACE, *limits, *files]
+            daemon = SparkDaemon(self._directory, f"worker-{number}", [*command, self.address])
+            self.workers.append(daemon)
+            started.append(daemon)
+        for worker in started:
+            worker.await_saying(_REGISTERED)
 
     def submit_command(self, script: Path, *arguments: str, conf: Mapping[str, str]) -> list[str]:
         """What runs a script as a driver of this cluster."""

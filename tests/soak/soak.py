@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.testing.broker_process import BrokerProcess
 from tests.compat.mutation import FrameSender, mutated, seeds
 from tests.faults.faulty_broker import read_all
 from tests.faults.hostile_clients import Crowd, canary
@@ -21,6 +22,7 @@ from tests.faults.test_full_disk import FIRST_KIB, survive_full_disk
 from tests.faults.test_kill_nine import survive_kills
 from tests.helpers.api import create_topic, init_producer_id
 from tests.helpers.server_process import ServerProcess, running_server
+from tests.pipeline.processes.worker_kills import survive_worker_kills
 
 _FRAMES_AT_ONCE = 20_000
 _ANSWERS_PER_KILL = 5000
@@ -130,12 +132,19 @@ def lost_answers(work_dir: Path, count: int) -> Figures:
     return {"records, each stored once": sum(map(len, stored)), "kills": kills}
 
 
+def spark_worker_kills(work_dir: Path, count: int) -> Figures:
+    work_dir.mkdir(parents=True, exist_ok=True)
+    with BrokerProcess() as broker:
+        return {"rows, each once": survive_worker_kills(work_dir, broker, count)}
+
+
 SOAKS = (
     Soak("kill-nine", 200, "kills", kill_nine),
     Soak("full-disk", 100, "rounds", full_disk),
     Soak("hostile-frames", 1_000_000, "frames", hostile_frames),
     Soak("connections", 10_000, "connections", connections),
     Soak("lost-answers", 100_000, "batches", lost_answers),
+    Soak("spark-worker-kills", 20, "kills", spark_worker_kills),
 )
 
 

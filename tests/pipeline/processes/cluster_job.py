@@ -1,4 +1,4 @@
-"""What test_standalone_cluster submits: a topic to parquet files, and those to another topic.
+"""What worker_kills submits: a topic to parquet files, and to another topic.
 
 Nothing in here registers our source: Spark finds it on the Python path, as users will have it.
 """
@@ -11,11 +11,10 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-TASKS = 12
 _ROW_S = 0.001
 
 
-def main(bootstrap: str, source: str, destination: str, directory: str) -> None:
+def main(bootstrap: str, source: str, destination: str, tasks: str, directory: str) -> None:
     spark = SparkSession.builder.appName("cluster job").getOrCreate()
 
     @udf("int")
@@ -27,13 +26,13 @@ def main(bootstrap: str, source: str, destination: str, directory: str) -> None:
         return context.partitionId()
 
     topic = spark.read.format("kafkapy").option("kafka.bootstrap.servers", bootstrap)
-    rows = topic.option("subscribe", source).option("minPartitions", TASKS).load()
-    parquet = f"{directory}/parquet"
-    rows.withColumn("task", taking_its_time("offset")).write.parquet(parquet)
+    rows = topic.option("subscribe", source).option("minPartitions", tasks).load()
+    slow = rows.withColumn("task", taking_its_time("offset"))
+    slow.write.parquet(f"{directory}/parquet")
 
-    archived = spark.read.parquet(parquet).select("key", "value")
-    out = archived.write.format("kafkapy").option("kafka.bootstrap.servers", bootstrap)
-    out.option("topic", destination).mode("append").save()
+    out = slow.select("key", "value", "task").write
+    out = out.format("kafkapy").option("kafka.bootstrap.servers", bootstrap)
+    out.option("topic", destination).option("exactlyOnce", "true").mode("append").save()
     spark.stop()
 
 
