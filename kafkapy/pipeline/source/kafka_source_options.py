@@ -28,7 +28,7 @@ from kafkapy.pipeline.source.partition_json import parse_partition_numbers, pars
 
 COMMIT_OFFSETS_TO_GROUP = "commitOffsetsToGroup"
 # Those that the official connector does not have: nobody else can tell that one is misspelt.
-_OWN_OPTIONS = (COMMIT_OFFSETS_TO_GROUP,)
+_OWN_OPTIONS = (COMMIT_OFFSETS_TO_GROUP, "pushFilters")
 _OFFICIAL_OPTIONS = (
     "subscribe",
     "subscribePattern",
@@ -102,6 +102,7 @@ class SourceOptions:
     include_headers: bool
     group_id_prefix: str
     commit_offsets_to_group: str | None
+    push_filters: bool
 
     @staticmethod
     def for_batch(options: Mapping[str, str]) -> SourceOptions:
@@ -208,6 +209,7 @@ def _parse(options: Mapping[str, str], *, default_start: LogEnd) -> SourceOption
         include_headers=given.flag("includeHeaders", default=False),
         group_id_prefix=given.text("groupIdPrefix") or "spark-kafka-source",
         commit_offsets_to_group=group,
+        push_filters=given.flag("pushFilters", default=False),
     )
 
 

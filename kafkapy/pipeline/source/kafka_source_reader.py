@@ -28,15 +28,14 @@ class KafkaBatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options  # constant after construction
         self._schema = RecordSchema.of_spark(schema)
-        self.filters = PushedFilters()
-        self.pushFilters = _FilterPusher(self)  # type: ignore[method-assign]
+        self._filters = PushedFilters()
 
     def partitions(self) -> list[InputPartition]:
         """A task each; the ends of the logs are those of now."""
         options = self._options
         with KafkaOffsetReader(options, SystemTime()) as reader:
             ranges = OffsetRangePlanner(options, reader).batch_ranges()
-            ranges = self.filters.narrow(ranges, reader.at_times)
+            ranges = self._filters.narrow(ranges, reader.at_times)
         calculator = OffsetRangeCalculator(
             options.min_partitions, options.max_records_per_partition
         )
@@ -51,19 +50,21 @@ class KafkaBatchReader(DataSourceReader):
             yield from fetcher.record_batches()
 
 
-class _FilterPusher:
-    """`pushFilters` of a reader, for Spark to call where filters are pushed.
+class FilteringKafkaBatchReader(KafkaBatchReader):
+    """Takes filters from Spark, and reads only what they leave.
 
-    Where they are not (spark.sql.python.filterPushdown.enabled is false, as it is by default) Spark
-    refuses a reader that overrides the method, even if nobody filters. A reader cannot see that
-    setting; so this is an attribute that stands for the method it takes the place of.
+    A class of its own, for those who ask for it: Spark refuses a reader with this method unless
+    spark.sql.python.filterPushdown.enabled is true, even if nobody filters. Where it is, Spark may
+    answer a later query of the same DataFrame that has no filter with the plan of one that had.
     """
 
-    __func__ = staticmethod(DataSourceReader.pushFilters)
-
-    def __init__(self, reader: KafkaBatchReader) -> None:
-        self._reader = reader  # constant after construction
-
-    def __call__(self, filters: list[Filter]) -> list[Filter]:
-        self._reader.filters, left = self._reader.filters.push(filters)
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:
+        """Those that Spark still has to apply."""
+        self._filters, left = self._filters.push(filters)
         return left
+
+
+def source_reader(options: SourceOptions, schema: StructType) -> KafkaBatchReader:
+    """The reader that the options ask for."""
+    reader = FilteringKafkaBatchReader if options.push_filters else KafkaBatchReader
+    return reader(options, schema)

@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 # Spark asks again every few milliseconds while there is nothing new.
 _IDLE_INTERVAL_MS = 100
+_COMMIT_RETRY_MS = 1_000
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -68,6 +69,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: KafkaSourceOffset | None = None
         self._final: KafkaSourceOffset | None = None  # with Trigger.AvailableNow
         self._idle_since_ms: int | None = None
+        self._shown: KafkaSourceOffset | None = None  # what the group has been told
+        self._show_again_at_ms = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KafkaStreamReader, (self._options, self._spark_schema)
@@ -98,6 +101,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = KafkaSourceOffset.from_json(start)
+        # What is before it has been processed, which Spark says of the last batch of a run only
+        # by this.
+        self._show_group(begin)
         if self._final is None:
             self._wait_while_idle()
         self._latest = latest = self._final or self._planner.latest_offset(begin)
@@ -136,18 +142,23 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from fetcher.record_batches()
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Shows the group how far the query is; what Spark goes by is its checkpoint."""
-        group = self._options.commit_offsets_to_group
-        if group is None:
-            return
-        try:
-            self._reader.commit_to_group(group, KafkaSourceOffset.from_json(end).offsets)
-        except KafkaError as error:
-            # The next batch commits what this one did, and more.
-            logger.warning("Offsets are not committed to group %s: %s", group, error)
+        self._show_group(KafkaSourceOffset.from_json(end))
 
     def stop(self) -> None:
         self._reader.close()
+
+    def _show_group(self, reached: KafkaSourceOffset) -> None:
+        """Commit for tools that look at a group's lag; what Spark goes by is its checkpoint."""
+        group = self._options.commit_offsets_to_group
+        now_ms = self._time.hi_res_clock_ms()
+        if group is None or reached == self._shown or now_ms < self._show_again_at_ms:
+            return
+        try:
+            self._reader.commit_to_group(group, reached.offsets)
+            self._shown = reached
+        except KafkaError as error:
+            logger.warning("Offsets are not committed to group %s: %s", group, error)
+            self._show_again_at_ms = now_ms + _COMMIT_RETRY_MS
 
     def _wait_while_idle(self) -> None:
         if self._idle_since_ms is not None:

@@ -16,7 +16,7 @@ from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
 from kafkapy.pipeline.sink.kafka_stream_writer import KafkaStreamWriter
 from kafkapy.pipeline.sink.kafka_writer import KafkaWriter
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
-from kafkapy.pipeline.source.kafka_source_reader import KafkaBatchReader
+from kafkapy.pipeline.source.kafka_source_reader import source_reader
 from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader
 
 
@@ -36,7 +36,7 @@ class KafkaDataSource(DataSource):
         return spark_schema(include_headers=include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return KafkaBatchReader(SourceOptions.for_batch(self.options), schema)
+        return source_reader(SourceOptions.for_batch(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return KafkaStreamReader(SourceOptions.for_stream(self.options), schema)

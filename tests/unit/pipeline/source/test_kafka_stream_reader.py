@@ -126,7 +126,22 @@ def test_available_now_from_the_latest_offset_starts_no_later_than_it_ends() -> 
     assert stream.reader.latestOffset(start, ALL) == at(25)
 
 
-def test_offsets_are_committed_to_the_group_and_a_failure_is_only_logged(
+def test_offsets_are_committed_to_the_group_when_they_have_been_processed() -> None:
+    stream = Stream((0, 25), commitOffsetsToGroup="lag", maxOffsetsPerTrigger="10")
+    partition = TopicPartition("t", 0)
+    limit = stream.reader.getDefaultReadLimit()
+
+    stream.reader.latestOffset(at(0), limit)
+    stream.reader.latestOffset(at(10), limit)
+    stream.reader.commit(at(10))
+    # After the last batch of Trigger.AvailableNow nothing but this is called.
+    stream.reader.latestOffset(at(20), limit)
+
+    assert [offsets[partition] for _, offsets in stream.brokers.committed] == [0, 10, 20]
+    assert {group for group, _ in stream.brokers.committed} == {"lag"}
+
+
+def test_a_commit_that_fails_is_logged_and_tried_again_later(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stream = Stream((0, 25), commitOffsetsToGroup="lag")
@@ -135,6 +150,9 @@ def test_offsets_are_committed_to_the_group_and_a_failure_is_only_logged(
     stream.reader.commit(at(5))
     stream.brokers.commit_error = None
     stream.reader.commit(at(8))
+    assert stream.brokers.committed == [], "too early"
+    stream.time.sleep(1_000)
+    stream.reader.latestOffset(at(8), ALL)
 
     assert stream.brokers.committed == [("lag", {TopicPartition("t", 0): 8})]
     assert "not committed to group lag: not yet" in caplog.text

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.columnar.record_schema import spark_schema
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
-from kafkapy.pipeline.source.kafka_source_reader import KafkaBatchReader
+from kafkapy.pipeline.source.kafka_source_reader import source_reader
 from kafkapy.pipeline.source.offset_range import OffsetRange
 from kafkapy.pipeline.source.pushed_filters import PushedFilters
 
@@ -140,14 +140,15 @@ def test_a_time_leaves_out_what_is_before_its_first_record_and_spark_does_the_re
     assert asked == [{TopicPartition("a", 0): TIME_MS, TopicPartition("a", 1): TIME_MS}]
 
 
-def test_spark_sees_an_overridden_method_only_when_it_calls_it() -> None:
-    options = SourceOptions.for_batch({"kafka.bootstrap.servers": "x:1", "subscribe": "a"})
-    reader = pickle.loads(
-        pickle.dumps(KafkaBatchReader(options, spark_schema(include_headers=False)))
-    )
+def test_only_a_reader_that_was_asked_to_takes_filters() -> None:
+    options = {"kafka.bootstrap.servers": "x:1", "subscribe": "a"}
+    schema = spark_schema(include_headers=False)
+    plain = source_reader(SourceOptions.for_batch(options), schema)
+    filtering = source_reader(SourceOptions.for_batch(options | {"pushFilters": "true"}), schema)
+    wanted = EqualTo(("value",), b"x")
 
     # What Spark looks at where filters are not pushed.
-    assert reader.pushFilters.__func__ is DataSourceReader.pushFilters
-    wanted = EqualTo(("value",), b"x")
-    assert list(reader.pushFilters([EqualTo(("topic",), "a"), wanted])) == [wanted]
-    assert reader.filters.of_partitions == (EqualTo(("topic",), "a"),)
+    assert plain.pushFilters.__func__ is DataSourceReader.pushFilters  # type: ignore[attr-defined]
+    assert list(filtering.pushFilters([EqualTo(("topic",), "a"), wanted])) == [wanted]
+    copy = pickle.loads(pickle.dumps(filtering))
+    assert copy._filters.of_partitions == (EqualTo(("topic",), "a"),)

@@ -1,0 +1,85 @@
+"""spark.readStream.format("kafkapy")."""
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from kafkapy.clients.admin.admin_client import AdminClient
+from kafkapy.testing.broker_process import BrokerProcess
+from tests.helpers.waiting import wait_until
+from tests.pipeline.topics import numbers, produce
+
+TIMEOUT_S = 90
+
+
+def load(spark: SparkSession, broker: BrokerProcess, topic: str, **options: str) -> DataFrame:
+    base = {
+        "kafka.bootstrap.servers": broker.bootstrap_servers,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+    }
+    return spark.readStream.format("kafkapy").options(**base | options).load()
+
+
+def start(frame: DataFrame, directory: Path, **trigger: Any) -> StreamingQuery:
+    writer = frame.writeStream.format("parquet").option("path", str(directory / "out"))
+    writer = writer.option("checkpointLocation", str(directory / "checkpoint"))
+    return (writer.trigger(**trigger) if trigger else writer).start()
+
+
+def written(spark: SparkSession, directory: Path) -> list[bytes]:
+    rows = spark.read.parquet(str(directory / "out")).orderBy("partition", "offset").collect()
+    return [bytes(row.value) for row in rows]
+
+
+def test_available_now_reads_what_is_there_in_limited_batches_and_goes_on_later(
+    spark: SparkSession, spark_broker: BrokerProcess, topic: str, tmp_path: Path
+) -> None:
+    group = f"{topic}-lag"
+    produce(spark_broker, topic, numbers(0, 40))
+    produce(spark_broker, topic, numbers(40, 50), partition=1)
+    frame = load(spark, spark_broker, topic, maxOffsetsPerTrigger="20", commitOffsetsToGroup=group)
+
+    query = start(frame, tmp_path, availableNow=True)
+    assert query.awaitTermination(TIMEOUT_S)
+    assert written(spark, tmp_path) == numbers(0, 50)
+    assert [p.numInputRows for p in query.recentProgress if p.numInputRows] == [20, 20, 10]
+    source = query.recentProgress[0].sources[0]
+    assert '"offsets":{"0":40,"1":10}' in str(source.latestOffset).replace(" ", "")
+    assert spark_broker.committed(group, topic) == {0: 40, 1: 10}
+
+    with AdminClient(bootstrap_servers=spark_broker.bootstrap_servers) as admin:
+        admin.create_partitions({topic: 3})
+    produce(spark_broker, topic, numbers(50, 55), partition=2)
+    again = start(frame, tmp_path, availableNow=True)
+
+    assert again.awaitTermination(TIMEOUT_S)
+    assert written(spark, tmp_path) == numbers(0, 55)
+    assert spark_broker.committed(group, topic) == {0: 40, 1: 10, 2: 5}
+
+
+def test_a_stream_follows_a_topic_through_faults_and_new_partitions(
+    spark: SparkSession, spark_broker: BrokerProcess, topic: str, tmp_path: Path
+) -> None:
+    produce(spark_broker, topic, numbers(0, 10))
+    query = start(load(spark, spark_broker, topic), tmp_path)
+    try:
+        wait_until(lambda: _rows(query) == 10, timeout=TIMEOUT_S)
+        with AdminClient(bootstrap_servers=spark_broker.bootstrap_servers) as admin:
+            admin.create_partitions({topic: 3})
+        spark_broker.faults.on("ListOffsets", topic=topic).times(2).error("NOT_LEADER_OR_FOLLOWER")
+        spark_broker.faults.on("Fetch", topic=topic).disconnect()
+        produce(spark_broker, topic, numbers(10, 15), partition=2)
+        wait_until(lambda: _rows(query) == 15, timeout=TIMEOUT_S)
+    finally:
+        query.stop()
+    assert written(spark, tmp_path) == numbers(0, 15)
+    spark_broker.faults.assert_all_fired()
+
+
+def _rows(query: StreamingQuery) -> int:
+    error = query.exception()
+    assert error is None, error
+    return sum(progress.numInputRows for progress in query.recentProgress)
