@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from kafkapy.pipeline.source.offset_range_limit import (
     SpecificTimestamps,
 )
 from kafkapy.pipeline.source.partition_json import parse_partition_numbers, parse_partitions
+
+logger = logging.getLogger(__name__)
 
 COMMIT_OFFSETS_TO_GROUP = "commitOffsetsToGroup"
 # Those that the official connector does not have: nobody else can tell that one is misspelt.
@@ -80,10 +83,7 @@ class TimestampStrategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a reader was told, checked as far as that goes without a broker. Picklable.
-
-    Ports: org.apache.spark.sql.kafka010.KafkaSourceProvider
-    """
+    """What a reader was told, checked as far as that goes without a broker. Picklable."""
 
     client: KafkaClientOptions
     strategy: ConsumerStrategy
@@ -191,6 +191,10 @@ def _parse(options: Mapping[str, str], *, default_start: LogEnd) -> SourceOption
     group = given.text(COMMIT_OFFSETS_TO_GROUP)
     if group == "":
         raise OptionError(COMMIT_OFFSETS_TO_GROUP, "expected the name of a consumer group")
+    if "group.id" in client.properties:
+        logger.warning(
+            "kafka.group.id has no effect: no group is joined; see %s", COMMIT_OFFSETS_TO_GROUP
+        )
     return SourceOptions(
         client=client,
         strategy=_strategy(given),

@@ -130,7 +130,7 @@ class OffsetRangeFetcher:
                 if not self._may_go_on(error, position, client, deadline):
                     return
                 continue
-            end = _end_of_batches(data.records)  # type: ignore[arg-type]
+            end = end_of_batches(data.records)  # type: ignore[arg-type]
             if end is None:
                 if self._is_read_to_the_end(data, position, deadline):
                     return
@@ -282,7 +282,7 @@ class OffsetRangeFetcher:
         return found.offset
 
 
-def _end_of_batches(records: bytes | memoryview | None) -> int | None:
+def end_of_batches(records: bytes | memoryview | None) -> int | None:
     """The offset after the last whole batch; None when there is none."""
     view = memoryview(records or b"")
     last: int | None = None

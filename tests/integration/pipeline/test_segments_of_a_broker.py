@@ -1,6 +1,5 @@
 """The segments of a broker's log directory hold the rows that its consumers get."""
 
-
 from kafkapy.testing import EmbeddedBroker
 from tests.helpers.segment_rows import segment_rows
 from tests.helpers.written_topics import CONFIGS, consumed, written_topic

@@ -3,12 +3,14 @@
 import logging
 import pickle
 import socket
+from dataclasses import replace
 
 import pytest
 
 from kafkapy.clients.admin.admin_client import AdminClient
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.pipeline_errors import DataLossError, OptionError, PipelineError
+from kafkapy.pipeline.source.offset_range import KafkaInputPartition
 from kafkapy.testing import EmbeddedBroker
 from tests.integration.pipeline.conftest import MakeTopic
 from tests.integration.pipeline.reading import (
@@ -119,6 +121,22 @@ def test_records_deleted_after_the_plan_are_data_loss(
 
     assert found == numbers(42, 100)
     assert "only 42 to 100 are available" in caplog.text
+
+
+@pytest.mark.parametrize(("start", "rows"), [(90, 10), (150, 0)])
+def test_a_log_that_ends_before_the_plan_is_data_loss(
+    broker: EmbeddedBroker, topic: str, start: int, rows: int
+) -> None:
+    fill(broker, topic)
+    soon = {"kafkaConsumer.pollTimeoutMs": "200", **SMALL_FETCHES}
+    (planned,) = batch_reader(broker, topic).partitions()
+    assert isinstance(planned, KafkaInputPartition)
+    longer = KafkaInputPartition(replace(planned.offset_range, from_offset=start, until_offset=200))
+
+    with pytest.raises(DataLossError, match=rf"{topic}-0: offsets .* to 200 .* ends at 100"):
+        list(batch_reader(broker, topic, **soon).read(longer))
+    lenient = batch_reader(broker, topic, failOnDataLoss="false", **soon)
+    assert sum(found.num_rows for found in lenient.read(longer)) == rows
 
 
 def test_a_topic_made_anew_after_the_plan_is_data_loss(broker: EmbeddedBroker, topic: str) -> None:

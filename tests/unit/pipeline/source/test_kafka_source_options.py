@@ -217,3 +217,9 @@ def test_fetches_are_larger_than_kafkas_default_unless_the_user_says_otherwise()
     assert batch().consumer_config().max_partition_fetch_bytes == 4 * 1024 * 1024
     small = SourceOptions.for_batch(BASE | {"kafka.max.partition.fetch.bytes": "1000"})
     assert small.consumer_config().max_partition_fetch_bytes == 1000
+
+
+def test_a_group_that_is_not_joined_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    SourceOptions.for_stream(BASE | {"kafka.group.id": "mine"})
+
+    assert "kafka.group.id has no effect" in caplog.text

@@ -57,7 +57,7 @@ def test_ranges_are_divided_as_sparks_are(
     assert spans(OffsetRangeCalculator(min_partitions, max_records).ranges(ranges)) == expected
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=80, deadline=None)
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 10**15), st.integers(0, 5_000)), max_size=6),
     min_partitions=st.none() | st.integers(1, 40),
