@@ -22,7 +22,9 @@ from tests.faults.test_full_disk import FIRST_KIB, survive_full_disk
 from tests.faults.test_kill_nine import survive_kills
 from tests.helpers.api import create_topic, init_producer_id
 from tests.helpers.server_process import ServerProcess, running_server
+from tests.helpers.spark import running_spark
 from tests.pipeline.processes.worker_kills import survive_worker_kills
+from tests.pipeline.streaming_copy import survive_driver_kills
 
 _FRAMES_AT_ONCE = 20_000
 _ANSWERS_PER_KILL = 5000
@@ -138,12 +140,21 @@ def spark_worker_kills(work_dir: Path, count: int) -> Figures:
         return {"rows, each once": survive_worker_kills(work_dir, broker, count)}
 
 
+def spark_driver_kills(work_dir: Path, count: int) -> Figures:
+    with BrokerProcess() as broker:
+        copied = survive_driver_kills(broker, work_dir, count)
+        with running_spark(work_dir / "spark") as spark:
+            copied.finish(spark)
+    return {"rows, each copied once": copied.rows}
+
+
 SOAKS = (
     Soak("kill-nine", 200, "kills", kill_nine),
     Soak("full-disk", 100, "rounds", full_disk),
     Soak("hostile-frames", 1_000_000, "frames", hostile_frames),
     Soak("connections", 10_000, "connections", connections),
     Soak("lost-answers", 100_000, "batches", lost_answers),
+    Soak("spark-driver-kills", 20, "kills", spark_driver_kills),
     Soak("spark-worker-kills", 20, "kills", spark_worker_kills),
 )
 
