@@ -11,7 +11,9 @@ left. A crash after it: tasks that find the decision write nothing, and the driv
 the listed transactions that are still open. Either way each row is committed once. Spark asks for
 the same batch until commit() has returned and its own commit log says so; a batch that is decided
 on is never followed by the next one before all its transactions are committed, so it is enough to
-remember the last decision.
+remember the last decision. Brokers forget it when the query has rested for
+offsets.retention.minutes (a week), which matters only if it was killed between its last commit and
+Spark's log.
 """
 
 from __future__ import annotations
@@ -60,11 +62,11 @@ class BatchCommit:
             self._ledger.record(self._batch_id, transactions, topics)
             self._committer.commit(prepared)
 
-    def abort(self, messages: Sequence[SinkCommitMessage]) -> None:
+    def abort(self) -> None:
         """Unless the batch is decided on: Spark also aborts when a commit has failed half-way."""
-        prepared = [m.transaction.prepared(self._job) for m in messages if m.transaction]
-        if prepared and not self.is_decided():
-            self._committer.abort(prepared)
+        if not self.is_decided():
+            # Also those of tasks that failed or were killed, which have sent no message.
+            self._committer.abort_others([])
 
     def _decision(self) -> BatchDecision | None:
         decision = self._ledger.last_decision()

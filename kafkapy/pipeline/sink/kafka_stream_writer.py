@@ -59,7 +59,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         told = commit_messages(messages)
         if self._options.exactly_once and told:
             with self._options.open_admin() as admin:
-                BatchCommit(admin, self._job(_query_id(told)), batchId).abort(told)
+                BatchCommit(admin, self._job(_query_id(told)), batchId).abort()
 
     def _job(self, query_id: str) -> str:
         return f"{self._options.transactional_id_prefix}-{query_id}"

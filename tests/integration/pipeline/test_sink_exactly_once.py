@@ -77,7 +77,9 @@ def failure_of_the_decision(query: StreamingQuery) -> None:
 
 
 def failed_task(query: StreamingQuery) -> None:
-    query.abort(1, [query.write_task(1, 0, BATCH[0]), None])
+    message = query.write_task(1, 0, BATCH[0])
+    query.write_task(1, 1, BATCH[1])  # killed, so that its message is lost
+    query.abort(1, [message, None])
     assert query.open_transactions() == set()
 
 
