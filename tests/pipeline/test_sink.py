@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from kafkapy.pipeline.pipeline_errors import SchemaError
+from kafkapy.pipeline.sink.sink_schema import SinkSchema
 from kafkapy.testing.broker_process import BrokerProcess
 from kafkapy.testing.topic_reader import IsolationLevel
 from tests.pipeline.conftest import MakeTopic
@@ -88,21 +90,29 @@ def test_official_sink_writes_the_same(
     assert content(spark_broker, ours) == content(spark_broker, official) != []
 
 
-def test_frames_that_the_official_sink_refuses_are_refused_by_name(
+def refused_frames(spark: SparkSession) -> list[tuple[DataFrame, str]]:
+    return [
+        (spark.range(1).selectExpr(*columns.split(", ")), named)
+        for columns, named in REFUSED.items()
+    ]
+
+
+def test_wrong_columns_are_refused_by_name_before_a_task_runs(
     spark: SparkSession, spark_broker: BrokerProcess
 ) -> None:
-    for columns, named in REFUSED.items():
-        frame = spark.range(1).selectExpr(*columns.split(", "))
-        with pytest.raises(PySparkException, match=f"SchemaError: column {named}: "):
-            write(frame, spark_broker)
+    for frame, named in refused_frames(spark):
+        with pytest.raises(SchemaError, match=f"column {named}: "):
+            SinkSchema.of(frame.schema, None)
+
+    with pytest.raises(AnalysisException, match=f"SchemaError: column {named}: "):
+        write(frame, spark_broker)
 
 
 def test_official_sink_refuses_them_too(
     spark: SparkSession, spark_broker: BrokerProcess, official_format: str
 ) -> None:
-    for columns, named in REFUSED.items():
-        frame = spark.range(1).selectExpr(*columns.split(", "))
-        with pytest.raises(Exception, match=f"(?i){named}"):
+    for frame, named in refused_frames(spark):
+        with pytest.raises(AnalysisException, match=f"(?i){named}"):
             write(frame, spark_broker, to=official_format)
 
 
