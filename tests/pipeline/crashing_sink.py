@@ -52,11 +52,11 @@ class CrashingAdmin(AdminClient):
     def end_transactions(
         self, transactions: Iterable[PreparedTransaction], *, is_commit: bool, **kwargs: Any
     ) -> Any:
-        first, *others = transactions
+        pending = list(transactions)
         self._crash.reached(AFTER_DECISION)
-        super().end_transactions([first], is_commit=is_commit, **kwargs)
+        super().end_transactions(pending[:1], is_commit=is_commit, **kwargs)
         self._crash.reached(BETWEEN_ENDS)
-        results = super().end_transactions([first, *others], is_commit=is_commit, **kwargs)
+        results = super().end_transactions(pending, is_commit=is_commit, **kwargs)
         self._crash.reached(AFTER_COMMIT)
         return results
 
