@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -101,7 +101,7 @@ class SinkSchema:
             column = column.cast(pa.large_binary())
         return iter(column.to_pylist())
 
-    def _values(self, batch: pa.RecordBatch, name: str) -> Iterator:  # type: ignore[type-arg]
+    def _values(self, batch: pa.RecordBatch, name: str) -> Iterator[Any]:
         if name not in self.columns:
             return repeat(None, batch.num_rows)
         return iter(batch.column(name).to_pylist())
