@@ -16,6 +16,7 @@ from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.pipeline.jobs.pipeline_config import PipelineConfig, Trigger, TriggerKind
 from kafkapy.pipeline.jobs.pipeline_file import PipelineFile
 from kafkapy.pipeline.jobs.report.report_command import add_report_arguments, run_report
+from kafkapy.pipeline.jobs.topic_directory import TopicDirectory
 from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.utils.stop_request import StopRequest
 
@@ -97,10 +98,11 @@ def _run(parsed: Namespace) -> int:
     config = _with_trigger(PipelineFile(Path(parsed.file), os.environ).load(), parsed)
     if find_spec("pyspark") is None:
         fail("kafka-pipeline needs Spark: pip install 'kafkapy[spark]'")
+    TopicDirectory(config).check()
     stop = StopRequest()
     _stop_on_signals(stop)
 
-    # Only now: a wrong file should not cost the time of importing Spark.
+    # Only now: a wrong file or a missing topic should not cost the time of starting Spark.
     from kafkapy.pipeline.jobs.job_runner import JobRunner
     from kafkapy.pipeline.jobs.progress.progress_reporters import (
         ProgressConfig,

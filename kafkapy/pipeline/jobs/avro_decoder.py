@@ -9,7 +9,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -40,7 +40,8 @@ class AvroDecoder:
         def decode_batch(payloads: pa.Array) -> pa.Array:
             return decode(payloads)
 
-        udf = arrow_udf(decode_batch, self._result_type(), ArrowUDFType.SCALAR)
+        # Spark's stubs know only the way that Spark warns of.
+        udf = arrow_udf(decode_batch, self._result_type())  # type: ignore[call-overload]
         # Spark would else put the same work into a filter and again behind it.
         result: Column = udf.asNondeterministic()(payload)
         return result

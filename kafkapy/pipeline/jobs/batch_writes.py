@@ -19,9 +19,15 @@ class BatchWrites:
     """
 
     def __init__(
-        self, outputs: Sequence[Output], *, say: Callable[[str], None], time: Time | None = None
+        self,
+        spark: SparkSession,
+        outputs: Sequence[Output],
+        *,
+        say: Callable[[str], None],
+        time: Time | None = None,
     ) -> None:
         # constant after construction
+        self._spark = spark
         self._outputs = outputs
         self._say = say
         self._time = time or SystemTime()
@@ -45,13 +51,16 @@ class BatchWrites:
             cause = failure_cause(self._failure)
             raise PipelineError(f"{self._current} failed: {cause}") from self._failure
 
-    def cancel(self, spark: SparkSession) -> None:
+    def cancel(self) -> None:
         """Ends the one that is being written, if one is; what it has written so far is not seen."""
         while self._is_started and self._thread.is_alive():
-            spark.sparkContext.cancelAllJobs()
+            self._spark.sparkContext.cancelAllJobs()
             self._thread.join(timeout=0.5)
 
     def _run(self) -> None:
+        # Spark looks for data sources in the session of the thread, and this one has none yet.
+        sessions = SparkSession._get_j_spark_session_class(self._spark._jvm)
+        sessions.setActiveSession(self._spark._jsparkSession)
         for output in self._outputs:
             self._current = output.name
             begun_ms = self._time.hi_res_clock_ms()

@@ -9,6 +9,9 @@ from kafkapy.pipeline import pipeline_errors
 _TRACEBACK = "Traceback (most recent call last):"
 # Behind it Spark describes the query: offsets, thread, plan.
 _QUERY_DESCRIPTION = "=== Streaming Query ==="
+# What came from Java and is none of Spark's own exceptions begins with the call.
+_PY4J = "An error occurred while calling "
+_JAVA_ERROR = re.compile(r"^[\w.$]+(?:Exception|Error): ")
 _ERROR_CLASS = re.compile(r"^\[[A-Z0-9_.]+\] +")
 _SQL_STATE = re.compile(r" SQLSTATE: \w+;?")
 _PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
@@ -23,6 +26,8 @@ def failure_cause(error: BaseException | str) -> str:
         if found is not None:
             return found
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and lines[0].startswith(_PY4J):
+        lines = [_JAVA_ERROR.sub("", line.removeprefix(": ")) for line in lines[1:]]
     if not lines:
         return type(error).__name__
     return _SQL_STATE.sub("", _ERROR_CLASS.sub("", lines[0]))

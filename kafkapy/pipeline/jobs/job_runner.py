@@ -29,6 +29,8 @@ from kafkapy.utils.stop_request import StopRequest
 
 LATEST = "latest"
 _POLL_S = 0.2
+# The state of a query, in Spark's words, until its sources are there.
+_INITIALIZING = "Initializing sources"
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +40,8 @@ class JobRunner:
 
     Every output is a query of its own. The first one that fails ends the run, and so does a request
     to stop: the others get the time of their current batch, up to the config's limit. What a batch
-    had not committed by then is done again by the next run, from the checkpoints.
+    had not committed by then is done again by the next run, from the checkpoints. Whether the
+    topics are there is for the caller to ask, before it has a session: TopicDirectory.check.
     """
 
     def __init__(
@@ -67,21 +70,20 @@ class JobRunner:
                 self._spark.conf.set(name, value)
 
     def validate(self) -> list[str]:
-        """Everything but the run itself; what would run, line by line."""
-        self._topics.check()
+        """Builds everything and runs nothing; what would run, line by line."""
         frames = PipelineFrames(self._spark, self._config, {})
         outputs = PipelineOutputs(self._spark, self._config).build(frames)
         return summary(self._config, outputs)
 
     def run(self) -> None:
         """Until all is done or it is told to stop. PipelineError names the query and its cause."""
-        self._topics.check()
         with self._checkpoint:
             frames = PipelineFrames(self._spark, self._config, self._starting_offsets())
             outputs = PipelineOutputs(self._spark, self._config).build(frames)
             with self._listening():
                 queries: list[StreamingQuery] = []
-                writes = BatchWrites([o for o in outputs if not o.is_streaming], say=self._say)
+                batches = [output for output in outputs if not output.is_streaming]
+                writes = BatchWrites(self._spark, batches, say=self._say)
                 try:
                     for output in outputs:
                         if output.is_streaming:
@@ -89,7 +91,7 @@ class JobRunner:
                     writes.start()
                     self._wait(queries, writes)
                 finally:
-                    writes.cancel(self._spark)
+                    writes.cancel()
                     self._stop_all(queries)
 
     def _starting_offsets(self) -> dict[str, str]:
@@ -121,9 +123,15 @@ class JobRunner:
 
     def _start(self, output: Output) -> StreamingQuery:
         try:
-            return output.start(self._config.trigger, self._checkpoint.of_query(output.name))
+            query = output.start(self._config.trigger, self._checkpoint.of_query(output.name))
         except PySparkException as e:
             raise _failed(output.name, e) from e
+        # One after another: each starts a Python process for its source, which has to be there
+        # within ten seconds, and a small machine that starts many at once is slower than that.
+        while query.isActive and query.status["message"] == _INITIALIZING:
+            if self._stop.is_asked(within_s=_POLL_S / 4):
+                break
+        return query
 
     def _wait(self, queries: Sequence[StreamingQuery], writes: BatchWrites) -> None:
         while True:

@@ -40,6 +40,11 @@ ValueError: boom at 3
             " SQLSTATE: 42703; line 1 pos 7;\n'Project ['x]\n",
             "A column `x` cannot be resolved. line 1 pos 7;",
         ),
+        (
+            "An error occurred while calling o1.save.\n: org.apache.SparkClassNotFoundException:"
+            " [DATA_SOURCE_NOT_FOUND] Failed to find it. SQLSTATE: 42K02\n\tat a.b.C",
+            "Failed to find it.",
+        ),
         ("org.apache.SomeException: disk full\n\tat a.b.C", "org.apache.SomeException: disk full"),
     ],
 )
