@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from kafkapy.clients.client_config import CommonClientConfig
 from kafkapy.common.network.authenticator import Authenticator
-from kafkapy.common.network.channel_builders import (
-    ChannelBuilder,
-    PlaintextChannelBuilder,
-    SaslChannelBuilder,
-    SslChannelBuilder,
-)
+from kafkapy.common.network.channel_builders import ChannelBuilder, PlaintextChannelBuilder
 from kafkapy.common.network.kafka_channel import KafkaChannel
+from kafkapy.common.network.sasl_channel_builder import SaslChannelBuilder
 from kafkapy.common.network.socket_address import SocketAddress
+from kafkapy.common.network.ssl_channel_builder import SslChannelBuilder
 from kafkapy.common.security.sasl.sasl_client_authenticator import SaslClientAuthenticator
 from kafkapy.common.security.sasl.sasl_clients import sasl_client_factory
 from kafkapy.common.security.ssl.ssl_factory import SslFactory

@@ -37,7 +37,7 @@ class InvalidReceiveError(KafkaError):
     """
 
 
-class TlsPeerError(EOFError):
+class TlsPeerError(InvalidReceiveError):
     """The peer hung up with an alert of TLS, which is not spoken on this connection."""
 
 

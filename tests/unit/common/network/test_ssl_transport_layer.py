@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from kafkapy.common.errors import SslAuthenticationError
-from kafkapy.common.network.channel_builders import SslChannelBuilder
 from kafkapy.common.network.io_platform import READ
 from kafkapy.common.network.selector import Selector
 from kafkapy.common.network.send_receive import NetworkReceive, NetworkSend
 from kafkapy.common.network.socket_address import SocketAddress
+from kafkapy.common.network.ssl_channel_builder import SslChannelBuilder
 from kafkapy.common.network.ssl_transport_layer import SslTransportLayer
 from kafkapy.common.security.security_config import SecurityConfig
 from kafkapy.common.security.ssl.ssl_factory import SslFactory
