@@ -183,6 +183,16 @@ def test_wrong_password_is_told(secure: SecureBroker, mechanism: str) -> None:
     error = error_of(secure, "SASL_PLAINTEXT", security_protocol="SASL_PLAINTEXT", **settings)
 
     assert isinstance(error, SaslAuthenticationError) and f"by {mechanism} failed" in str(error)
+    with (
+        KafkaProducer(
+            properties=settings,
+            bootstrap_servers=secure.address("SASL_PLAINTEXT"),
+            security_protocol="SASL_PLAINTEXT",
+            transactional_id="wrong",
+        ) as producer,
+        pytest.raises(SaslAuthenticationError),
+    ):
+        producer.init_transactions()
 
 
 def test_untrusted_broker_is_told(secure: SecureBroker) -> None:

@@ -512,7 +512,13 @@ class Sender:
         else:
             node = self._client.least_loaded_node(self._time.hi_res_clock_ms())
         if node is None or not self._await_ready(manager, node, kind):
-            self._find_coordinator_and_retry(manager, handler)
+            refusal = None if node is None else self._client.authentication_error(node)
+            if refusal is not None and manager.is_transactional:
+                handler.fail_fatally(refusal)
+                manager.authentication_failed(refusal)
+            else:
+                # Without transactions each send hears of a refusal through the metadata.
+                self._find_coordinator_and_retry(manager, handler)
             return True
         if handler.is_retry:
             self._time.sleep(handler.retry_backoff_ms)

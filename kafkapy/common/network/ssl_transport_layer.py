@@ -136,7 +136,7 @@ class SslTransportLayer:
 
     def close(self) -> None:
         # Saying goodbye is a courtesy: the peer may be gone, or the socket full.
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError):
             if self._tls is not None and self._is_confirmed and not self._taken:
                 try:
                     self._tls.unwrap()

@@ -17,8 +17,10 @@ from kafkapy.common.errors import (
     KafkaError,
     ProducerFencedError,
     RequestTimeoutError,
+    SaslAuthenticationError,
     TopicAuthorizationError,
 )
+from kafkapy.common.protocol.coordinator_type import CoordinatorType
 from kafkapy.common.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkapy.common.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from kafkapy.common.protocol.messages.end_txn import EndTxnRequest
@@ -69,6 +71,21 @@ LEGAL = {
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(_S, _S)))
 def test_transitions_are_those_of_the_table(source: _S, target: _S) -> None:
     assert target.may_follow(source) == ((source, target) in LEGAL)
+
+
+def test_client_that_its_coordinator_refuses_fails_for_good(time: MockTime) -> None:
+    harness = Harness(time, transactional_id="txn")
+    result = harness.txn.initialize_transactions()
+    harness.client.prepare_response(coordinator_response())
+    harness.run_until(lambda: harness.txn.coordinator(CoordinatorType.TRANSACTION))
+    (node,) = harness.metadata.fetch().nodes
+    harness.client.authentication_failed(node, SaslAuthenticationError("wrong password"), 1_000)
+
+    harness.run()
+
+    with pytest.raises(SaslAuthenticationError, match="wrong password"):
+        result.wait(0)
+    assert harness.txn.has_fatal_error
 
 
 @pytest.fixture
