@@ -37,7 +37,8 @@ def closed_port() -> int:
         ({"bootstrap_servers": "127.0.0.1:1", "no_such": 1}, "no_such"),
         ({"bootstrap_servers": "127.0.0.1:1", "retries": "many"}, "retries"),
         ({"bootstrap_servers": "127.0.0.1:1", "default_api_timeout_ms": -1}, "default.api.timeout"),
-        ({"bootstrap_servers": "127.0.0.1:1", "security_protocol": "SSL"}, "security.protocol"),
+        ({"bootstrap_servers": "127.0.0.1:1", "security_protocol": "TLS"}, "security.protocol"),
+        ({"bootstrap_servers": "127.0.0.1:1", "security_protocol": "SASL_SSL"}, "sasl.mechanism"),
     ],
 )
 def test_wrong_setting_is_named(settings: dict[str, object], named: str) -> None:
