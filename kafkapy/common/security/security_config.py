@@ -17,7 +17,6 @@ class SecurityConfig:
     """How a client proves who it is, and finds out whom it talks to.
 
     Ports: org.apache.kafka.common.config.SslConfigs
-    Ports: org.apache.kafka.common.config.SaslConfigs
     """
 
     ssl_truststore_type: str = config(

@@ -20,6 +20,7 @@ from kafkapy.common.security.sasl.scram_mechanism import ScramMechanism
 
 _GS2_HEADER = b"n,,"
 _NONCE_BYTES = 24
+_MAX_ITERATIONS = 1_000_000  # about a second: a server must not keep clients busy for longer
 _SERVER_FIRST = re.compile(
     rb"(?:m=[^,]*,)?r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+)"
     rb",i=(?P<iterations>[1-9][0-9]{0,9})(?:,.*)?",
@@ -72,10 +73,10 @@ class ScramSaslClient:
         if not nonce.startswith(self._nonce):
             raise SaslError("the server's nonce does not begin with the client's")
         mechanism = self._mechanism
-        if iterations < mechanism.min_iterations:
+        if not mechanism.min_iterations <= iterations <= _MAX_ITERATIONS:
             raise SaslError(
-                f"the server asks for {iterations} iterations, less than the"
-                f" {mechanism.min_iterations} that are safe"
+                f"the server asks for {iterations} iterations; safe are"
+                f" {mechanism.min_iterations} to {_MAX_ITERATIONS}"
             )
         salted = mechanism.salted_password(
             self._password.value, _from_base64(found["salt"]), iterations

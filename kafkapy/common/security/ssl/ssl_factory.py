@@ -41,19 +41,19 @@ class SslFactory:
     def _load_trust_store(self, context: ssl.SSLContext) -> None:
         config = self._config
         location, certificates = config.ssl_truststore_location, config.ssl_truststore_certificates
+        if location is not None or certificates is not None:
+            _require_pem("ssl.truststore.type", config.ssl_truststore_type)
         if config.ssl_truststore_password is not None:
             raise _invalid("ssl.truststore.password", "a trust store of type PEM has no password")
-        if location is None and certificates is None:
+        if location is not None and certificates is not None:
+            raise _invalid("ssl.truststore.certificates", "ssl.truststore.location is set as well")
+        if location is not None:
+            name, text = "ssl.truststore.location", _read("ssl.truststore.location", location)
+        elif certificates is not None:
+            name, text = "ssl.truststore.certificates", certificates.value
+        else:
             context.load_default_certs()
             return
-        _require_pem("ssl.truststore.type", config.ssl_truststore_type)
-        if location is None:
-            assert certificates is not None
-            name, text = "ssl.truststore.certificates", certificates.value
-        elif certificates is None:
-            name, text = "ssl.truststore.location", _read("ssl.truststore.location", location)
-        else:
-            raise _invalid("ssl.truststore.certificates", "ssl.truststore.location is set as well")
         try:
             context.load_verify_locations(cadata=with_lines(text))
         except ssl.SSLError as error:
@@ -63,24 +63,29 @@ class SslFactory:
         config = self._config
         location, key = config.ssl_keystore_location, config.ssl_keystore_key
         chain = config.ssl_keystore_certificate_chain
+        if location is not None or key is not None or chain is not None:
+            _require_pem("ssl.keystore.type", config.ssl_keystore_type)
         if config.ssl_keystore_password is not None:
             raise _invalid("ssl.keystore.password", "a key store of type PEM has no password")
-        if location is None and key is None and chain is None:
-            return
-        _require_pem("ssl.keystore.type", config.ssl_keystore_type)
         if location is not None and (key is not None or chain is not None):
             raise _invalid("ssl.keystore.location", "ssl.keystore.key is set as well")
         if location is not None:
-            name, text = "ssl.keystore.location", _read("ssl.keystore.location", location)
-        elif key is None:
-            raise _invalid("ssl.keystore.certificate.chain", "ssl.keystore.key is not set")
-        elif chain is None:
+            self._load_key(context, "ssl.keystore.location", location)
+        elif key is not None and chain is not None:
+            # Only a file can be loaded; this one nobody else can read, and it does not stay.
+            descriptor, path = tempfile.mkstemp(suffix=".pem")
+            try:
+                with open(descriptor, "w") as file:
+                    file.write(with_lines(key.value + chain.value))
+                self._load_key(context, "ssl.keystore.key", path)
+            finally:
+                os.unlink(path)
+        elif key is not None:
             raise _invalid("ssl.keystore.key", "ssl.keystore.certificate.chain is not set")
-        else:
-            name, text = "ssl.keystore.key", key.value + "\n" + chain.value
-        self._load_key(context, name, with_lines(text))
+        elif chain is not None:
+            raise _invalid("ssl.keystore.certificate.chain", "ssl.keystore.key is not set")
 
-    def _load_key(self, context: ssl.SSLContext, name: str, pem: str) -> None:
+    def _load_key(self, context: ssl.SSLContext, name: str, path: str) -> None:
         password = self._config.ssl_key_password
         is_encrypted = False
 
@@ -90,22 +95,18 @@ class SslFactory:
             # Without one OpenSSL would ask at the terminal.
             return "" if password is None else password.value
 
-        # Only a file can be loaded; this one nobody else can read, and it does not stay.
-        descriptor, path = tempfile.mkstemp(suffix=".pem")
         try:
-            with open(descriptor, "w") as file:
-                file.write(pem)
             context.load_cert_chain(path, password=pass_phrase)
         except ssl.SSLError as error:
-            if is_encrypted:
+            if is_encrypted and error.reason != "KEY_VALUES_MISMATCH":
                 missing = "it is not set, but the key needs one"
                 wrong = "it is not the pass phrase of the key"
                 raise _invalid("ssl.key.password", missing if password is None else wrong) from None
             raise _invalid(
                 name, "it has no private key with its certificate in PEM format"
             ) from error
-        finally:
-            os.unlink(path)
+        except OSError as error:
+            raise _unreadable(name, path, error) from error
 
 
 def _require_pem(name: str, store_type: str) -> None:
@@ -120,9 +121,13 @@ def _read(name: str, location: str) -> str:
     try:
         return Path(location).read_text(encoding="ascii", errors="replace")
     except OSError as error:
-        raise InvalidConfigurationError(
-            f"Invalid value {location} for configuration {name}: {error.strerror}"
-        ) from error
+        raise _unreadable(name, location, error) from error
+
+
+def _unreadable(name: str, location: str, error: OSError) -> InvalidConfigurationError:
+    return InvalidConfigurationError(
+        f"Invalid value {location} for configuration {name}: {error.strerror}"
+    )
 
 
 def _invalid(name: str, reason: str) -> InvalidConfigurationError:

@@ -54,6 +54,7 @@ def test_sha_512_proof_is_one_that_the_stored_key_confirms() -> None:
         (SERVER_FIRST.replace(b"==", b"="), "base64"),
         (SERVER_FIRST.replace(b"r=r", b"r=R"), "nonce"),
         (SERVER_FIRST.replace(b"4096", b"4095"), "4095 iterations"),
+        (SERVER_FIRST.replace(b"4096", b"1000001"), "1000001 iterations"),
     ],
 )
 def test_wrong_first_message_of_the_server_is_refused(server_first: bytes, complaint: str) -> None:

@@ -84,7 +84,11 @@ def test_host_names_go_unchecked_only_when_asked_for() -> None:
 @pytest.mark.parametrize("store_type", ["JKS", "PKCS12"])
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
 def test_other_stores_than_pem_are_refused_with_advice(store: str, store_type: str) -> None:
-    settings = {f"ssl.{store}.type": store_type, f"ssl.{store}.location": "/some/file"}
+    settings = {
+        f"ssl.{store}.type": store_type,
+        f"ssl.{store}.location": "/some/file",
+        f"ssl.{store}.password": "changeit",
+    }
     config = parse(SecurityConfig, settings)
 
     assert refusal_of(config) == (
