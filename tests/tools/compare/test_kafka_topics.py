@@ -177,6 +177,8 @@ def test_topics_are_deleted_by_pattern(broker: Broker) -> None:
 def test_what_the_broker_refuses_is_told_in_its_words(
     apache: ApacheTools, broker: Broker, topics: list[str], options: tuple[str, ...]
 ) -> None:
+    if broker.is_apache and "--replica-assignment" in options and "--create" in options:
+        pytest.skip("Apache Kafka makes the topic, and waits until broker 7 is there")
     options = tuple(topics[0] if option == "A" else option for option in options)
 
     theirs = apache.run("kafka-topics", "--bootstrap-server", broker.bootstrap, *options)
