@@ -89,6 +89,14 @@ def test_bash_completes_the_options_of_each_command() -> None:
     assert done.stdout.splitlines() == [f"{command} --help" for command in _COMMANDS]
 
 
+def test_zsh_is_told_to_load_what_bash_has() -> None:
+    bash = run_ours("kafka-completion", "bash").stdout
+    zsh = run_ours("kafka-completion", "zsh").lines
+
+    assert sum("bashcompinit" in line for line in zsh) >= 1
+    assert [line for line in zsh if "bashcompinit" not in line] == bash.splitlines()
+
+
 def test_fish_completion_describes_options() -> None:
     lines = run_ours("kafka-completion", "fish").lines
 
