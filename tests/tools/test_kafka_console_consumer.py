@@ -10,7 +10,6 @@ import pytest
 
 from kafkapy.clients.producer import KafkaProducer
 from tests.compat.brokers import Broker
-from tests.compat.conftest import broker  # noqa: F401
 from tests.compat.outcome import run_ours
 
 _COMMAND = (sys.executable, "-m", "kafkapy.tools.kafka_console_consumer")
@@ -18,7 +17,7 @@ _TIMEOUT_S = 30
 
 
 @pytest.fixture(scope="module")
-def topic(broker: Broker) -> Iterator[str]:  # noqa: F811
+def topic(broker: Broker) -> Iterator[str]:
     name = f"console-{uuid.uuid4().hex}"
     with KafkaProducer(bootstrap_servers=broker.bootstrap, linger_ms=5) as producer:
         for number in range(2000):
@@ -27,7 +26,7 @@ def topic(broker: Broker) -> Iterator[str]:  # noqa: F811
     yield name
 
 
-def _start(broker: Broker, topic: str, *options: str) -> subprocess.Popen[str]:  # noqa: F811
+def _start(broker: Broker, topic: str, *options: str) -> subprocess.Popen[str]:
     server = ("--bootstrap-server", broker.bootstrap, "--topic", topic)
     return subprocess.Popen(
         [*_COMMAND, *server, "--from-beginning", *options],
@@ -41,7 +40,7 @@ def _start(broker: Broker, topic: str, *options: str) -> subprocess.Popen[str]: 
 
 @pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_and_what_was_shown_is_committed(
-    broker: Broker,  # noqa: F811
+    broker: Broker,
     topic: str,
     signal_number: int,
     code: int,
@@ -64,7 +63,7 @@ def test_a_signal_ends_it_and_what_was_shown_is_committed(
     assert left.stdout == ""
 
 
-def test_it_ends_quietly_when_nobody_reads_on(broker: Broker, topic: str) -> None:  # noqa: F811
+def test_it_ends_quietly_when_nobody_reads_on(broker: Broker, topic: str) -> None:
     with _start(broker, topic) as process:
         assert process.stdout is not None and process.stderr is not None
         assert int(process.stdout.readline()) == 0

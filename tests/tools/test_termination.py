@@ -8,7 +8,6 @@ import pytest
 
 from kafkapy.clients.consumer import KafkaConsumer, TopicPartition
 from tests.compat.brokers import Broker
-from tests.compat.conftest import broker, make_topic, neutral_admin  # noqa: F401
 from tests.compat.contract import MakeTopic
 from tests.helpers.waiting import wait_until
 
@@ -35,8 +34,8 @@ _COMMANDS = {
 
 @pytest.mark.parametrize("command", _COMMANDS)
 def test_a_command_ends_tidily_when_it_is_told_to(
-    broker: Broker,  # noqa: F811
-    make_topic: MakeTopic,  # noqa: F811
+    broker: Broker,
+    make_topic: MakeTopic,
     command: str,
 ) -> None:
     name = make_topic()
@@ -72,7 +71,7 @@ def test_a_command_ends_tidily_when_it_is_told_to(
     assert ("shutdown_complete" in said) == ("verifiable" in command)
 
 
-def _await_record(broker: Broker, topic: str) -> None:  # noqa: F811
+def _await_record(broker: Broker, topic: str) -> None:
     with KafkaConsumer(bootstrap_servers=broker.bootstrap) as consumer:
         partition = TopicPartition(topic, 0)
         wait_until(lambda: consumer.end_offsets([partition])[partition] >= 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.compat.brokers import Broker
-from tests.compat.conftest import broker  # noqa: F401
+from tests.compat.conftest import broker  # noqa: F401 - one with nothing else in it
 from tests.helpers.server_process import ROOT
 
 _DOCUMENT = (ROOT / "docs" / "tools.md").read_text()

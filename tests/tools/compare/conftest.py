@@ -1,24 +1,17 @@
-"""A broker, topics in it, Kafka's own commands, and ours beside them."""
+"""Kafka's own commands, and ours beside them."""
 
 from collections.abc import Callable
 
 import pytest
 
 from tests.compat.apache_tools import ApacheTools
-from tests.compat.conftest import (  # noqa: F401
-    apache,
-    broker,
-    make_topic,
-    neutral_admin,
-    topic_name,
-)
 from tests.compat.outcome import Outcome, run_ours
 
 Compare = Callable[..., Outcome]
 
 
 @pytest.fixture
-def compare(apache: ApacheTools) -> Compare:  # noqa: F811
+def compare(apache: ApacheTools) -> Compare:
     """Runs both commands with the same arguments: exit code and standard output are the same.
 
     `normalise` takes out of a standard output what differs from run to run.
