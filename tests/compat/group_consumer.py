@@ -71,9 +71,9 @@ def run_kafka_python(
         heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
     )
     while not report.stopped.is_set():
-        # Longer than it takes to join: kafka-python 3.0 forgets to take up an assignment that comes
-        # between one poll that has timed out and the next.
-        for records in consumer.poll(1_000).values():
+        # Longer than it takes to join, above all the first time: kafka-python 3.0 forgets to take
+        # up an assignment that comes between one poll that has timed out and the next.
+        for records in consumer.poll(1_000 if consumer.assignment() else 15_000).values():
             for record in records:
                 report.record(record.partition, record.offset)
         report.assigned(p.partition for p in consumer.assignment())

@@ -137,6 +137,7 @@ def turns(
         znodes.close()
 
 
+@pytest.mark.timeout(240)
 def test_each_goes_on_where_the_other_left_off(turns: Turns) -> None:
     with turns.turn(start_apache) as broker:
         _create_topics(broker)
