@@ -1,6 +1,7 @@
 """A streaming job whose driver is killed: every row is in its topic once.
 
-bin/soak spark-driver-kills does it for longer, at random moments too, and with Parquet beside the topic.
+bin/soak spark-driver-kills does it for longer, at random moments too, and with Parquet beside the
+topic.
 """
 
 import random
