@@ -30,7 +30,7 @@ def written_topic(bootstrap: str, topic: str, *, partitions: int) -> Iterator[No
             bootstrap_servers=bootstrap, compression_type=codec.codec_name, linger_ms=20
         ) as producer:
             _send(producer, topic, partitions, codec.codec_name, count=30)
-    settings = {"bootstrap_servers": bootstrap, "linger_ms": 5}
+    settings: dict[str, Any] = {"bootstrap_servers": bootstrap, "linger_ms": 5}
     with KafkaProducer(transactional_id=f"{topic}-done", **settings) as producer:
         producer.init_transactions()
         for number in range(6):
@@ -40,6 +40,8 @@ def written_topic(bootstrap: str, topic: str, *, partitions: int) -> Iterator[No
                 producer.abort_transaction()
             else:
                 producer.commit_transaction()
+    # On a slow machine a test takes long, and the transaction is to stay open all the time.
+    settings["transaction_timeout_ms"] = 900_000
     with KafkaProducer(transactional_id=f"{topic}-open", **settings) as producer:
         producer.init_transactions()
         producer.begin_transaction()
