@@ -58,7 +58,11 @@ def main(extra: str) -> int:
 def install(python: Path, extra: str) -> None:
     # As a plain entry of the path: Spark looks for modules pyspark_*, and in directories only.
     mode = "--config-settings=editable_mode=compat"
-    pip_install(python, mode, "--editable", str(ROOT) if extra == CORE else f"{ROOT}[{extra}]")
+    if extra == CORE:
+        pip_install(python, mode, "--editable", str(ROOT))
+    else:
+        # Of Spark, mypy and the like a run imports the smaller part: compiled when it is.
+        pip_install(python, "--no-compile", mode, "--editable", f"{ROOT}[{extra}]")
     subprocess.run([str(python), "-m", "compileall", "-q", str(ROOT / "kafkapy")], check=False)
 
 

@@ -162,8 +162,8 @@ def _run(parsed: argparse.Namespace, names: Sequence[str], work_dir: Path) -> li
         else:
             report(measure_testing(_ROUNDS))
     if PIPELINE in names:
-        if importlib.util.find_spec("pyspark") is None:
-            print(f"no pyspark (pip install kafkapy[spark]): {PIPELINE} left out")
+        if None in map(importlib.util.find_spec, ("pyspark", "pytest")):
+            print(f"no pyspark (the test extra): {PIPELINE} left out")
         else:
             figures.extend(measure_pipeline(work_dir, _ROUNDS))
     return figures

@@ -69,3 +69,11 @@ def test_a_bar_says_what_it_is_a_ratio_of() -> None:
     assert str(Bar(0.5, is_ratio=True)) == ">= 0.5 of the limit"
     assert str(Bar(2, is_ratio=True, of="kafka-python")) == ">= 2 of kafka-python"
     assert str(Bar(1000, is_maximum=True)) == "<= 1,000"
+
+
+def test_a_bar_may_be_on_the_ratio_to_the_other() -> None:
+    bar = Bar(10, is_ratio=True, of="the loop", subject=Subject.THEIRS)
+    figure = _figure(bar, ours=[30.0], limit=[60.0], other=[2.0])
+
+    assert figure.verdict(bar) == "ok"
+    assert str(bar) == ">= 10 of the loop"
