@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from uuid import uuid4
 
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
@@ -10,7 +12,9 @@ from pyspark.sql import SparkSession
 from kafkapy.pipeline.jobs.failure_cause import failure_cause
 from kafkapy.pipeline.jobs.output import Output
 from kafkapy.pipeline.pipeline_errors import PipelineError
-from kafkapy.utils.time import SystemTime, Time
+from kafkapy.utils.time import Time
+
+_CANCEL_POLL_S = 0.5
 
 
 class BatchWrites:
@@ -24,18 +28,20 @@ class BatchWrites:
         outputs: Sequence[Output],
         *,
         say: Callable[[str], None],
-        time: Time | None = None,
+        time: Time,
     ) -> None:
         # constant after construction
         self._spark = spark
         self._outputs = outputs
         self._say = say
-        self._time = time or SystemTime()
+        self._time = time
+        self._job_group = f"kafka-pipeline-{uuid4()}"
         self._thread = InheritableThread(target=self._run, name="pipeline-batch-writes")
         # written by the thread, read once it has ended
         self._failure: BaseException | None = None
         self._current = ""
         self._is_started = False
+        self._is_cancelled = threading.Event()
 
     @property
     def is_done(self) -> bool:
@@ -53,15 +59,21 @@ class BatchWrites:
 
     def cancel(self) -> None:
         """Ends the one that is being written, if one is; what it has written so far is not seen."""
+        self._is_cancelled.set()
         while self._is_started and self._thread.is_alive():
-            self._spark.sparkContext.cancelAllJobs()
-            self._thread.join(timeout=0.5)
+            # Again and again: between two jobs of a write there is none to cancel.
+            self._spark.sparkContext.cancelJobGroup(self._job_group)
+            self._thread.join(_CANCEL_POLL_S)
 
     def _run(self) -> None:
         # Spark looks for data sources in the session of the thread, and this one has none yet.
         sessions = SparkSession._get_j_spark_session_class(self._spark._jvm)
         sessions.setActiveSession(self._spark._jsparkSession)
+        group = self._job_group
+        self._spark.sparkContext.setJobGroup(group, "kafka-pipeline", interruptOnCancel=True)
         for output in self._outputs:
+            if self._is_cancelled.is_set():
+                return
             self._current = output.name
             begun_ms = self._time.hi_res_clock_ms()
             try:

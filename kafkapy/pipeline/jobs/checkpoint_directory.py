@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
+from kafkapy.pipeline.jobs.pipeline_config import STARTING
 from kafkapy.pipeline.jobs.topic_directory import Offsets
 from kafkapy.pipeline.pipeline_errors import PipelineError
 
@@ -102,4 +103,4 @@ class CheckpointDirectory:
     def _hadoop_path(self, spark: SparkSession, source: str):  # type: ignore[no-untyped-def]
         jvm = spark._jvm
         assert jvm is not None
-        return jvm.org.apache.hadoop.fs.Path(f"{self._location}/starting/{source}.json")
+        return jvm.org.apache.hadoop.fs.Path(f"{self._location}/{STARTING}/{source}.json")

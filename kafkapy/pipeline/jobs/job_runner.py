@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -26,9 +25,11 @@ from kafkapy.pipeline.jobs.topic_directory import TopicDirectory
 from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.pipeline.spark.registration import register_data_sources
 from kafkapy.utils.stop_request import StopRequest
+from kafkapy.utils.time import SystemTime, Time
 
 LATEST = "latest"
 _POLL_S = 0.2
+_STOP_POLL_MS = 50
 # The state of a query, in Spark's words, until its sources are there.
 _INITIALIZING = "Initializing sources"
 
@@ -52,6 +53,7 @@ class JobRunner:
         stop: StopRequest,
         reporters: Sequence[ProgressReporter] = (),
         say: Callable[[str], None] = lambda line: None,
+        time: Time | None = None,
     ) -> None:
         """The session is used as it is but for its temporary views and the names of its queries,
         which are the run's own; `say` is told of what is not a query's progress.
@@ -62,6 +64,7 @@ class JobRunner:
         self._stop = stop
         self._reporters = reporters
         self._say = say
+        self._time = time or SystemTime()
         self._topics = TopicDirectory(config)
         self._checkpoint = CheckpointDirectory(config.checkpoint)
         register_data_sources(self._spark)
@@ -77,22 +80,21 @@ class JobRunner:
 
     def run(self) -> None:
         """Until all is done or it is told to stop. PipelineError names the query and its cause."""
-        with self._checkpoint:
+        with self._listening(), self._checkpoint:
             frames = PipelineFrames(self._spark, self._config, self._starting_offsets())
             outputs = PipelineOutputs(self._spark, self._config).build(frames)
-            with self._listening():
-                queries: list[StreamingQuery] = []
-                batches = [output for output in outputs if not output.is_streaming]
-                writes = BatchWrites(self._spark, batches, say=self._say)
-                try:
-                    for output in outputs:
-                        if output.is_streaming:
-                            queries.append(self._start(output))
-                    writes.start()
-                    self._wait(queries, writes)
-                finally:
-                    writes.cancel()
-                    self._stop_all(queries)
+            batches = [output for output in outputs if not output.is_streaming]
+            writes = BatchWrites(self._spark, batches, say=self._say, time=self._time)
+            queries: list[StreamingQuery] = []
+            try:
+                for output in outputs:
+                    if output.is_streaming and not self._stop.is_asked(within_s=0):
+                        queries.append(self._start(output))
+                writes.start()
+                self._wait(queries, writes)
+            finally:
+                writes.cancel()
+                self._stop_all(queries)
 
     def _starting_offsets(self) -> dict[str, str]:
         """`latest` is a different place for each query that asks; it is asked once, at the first
@@ -147,12 +149,12 @@ class JobRunner:
 
     def _stop_all(self, queries: Sequence[StreamingQuery]) -> None:
         """Each may finish the batch that it is at, all together within the limit."""
-        deadline = time.monotonic() + self._config.stop_timeout_s
+        deadline_ms = self._time.hi_res_clock_ms() + self._config.stop_timeout_s * 1000
         batches = {query.runId: _last_batch(query) for query in queries}
-        while time.monotonic() < deadline and any(
+        while self._time.hi_res_clock_ms() < deadline_ms and any(
             _is_at_work(query, batches[query.runId]) for query in queries
         ):
-            time.sleep(_POLL_S / 4)
+            self._time.sleep(_STOP_POLL_MS)
         for query in queries:
             try:
                 query.stop()

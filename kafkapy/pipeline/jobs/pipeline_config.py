@@ -8,6 +8,10 @@ from enum import Enum
 
 from kafkapy.pipeline.pipeline_errors import OptionError
 
+# Directories of a checkpoint, beside those of the sinks.
+DEAD_LETTERS = "dead_letters"
+STARTING = "starting"
+
 
 class TriggerKind(Enum):
     """When the next batch is begun, and whether there is a last one."""

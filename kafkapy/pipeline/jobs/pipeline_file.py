@@ -8,7 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkapy.pipeline.jobs.pipeline_config import PipelineConfig, TableSink
+from kafkapy.pipeline.jobs.pipeline_config import (
+    DEAD_LETTERS,
+    STARTING,
+    PipelineConfig,
+    TableSink,
+)
 from kafkapy.pipeline.jobs.pipeline_tables import (
     dead_letters_of,
     spark_of,
@@ -143,6 +148,9 @@ class PipelineFile:
         paths = [s.path for s in config.sinks if isinstance(s, TableSink) and s.path is not None]
         self._check_unique("sink path", paths)
         for sink in config.sinks:
+            if sink.name.startswith(DEAD_LETTERS) or sink.name == STARTING:
+                reason = "means something else in the checkpoint: take another"
+                raise config.error("sink", sink.name, "name", reason)
             if sink.source not in tables:
                 known = ", ".join(tables)
                 reason = f"there is no source or step {sink.source!r}; there are {known}"

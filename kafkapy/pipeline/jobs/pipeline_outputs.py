@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 from kafkapy.pipeline.jobs.failure_cause import failure_cause
 from kafkapy.pipeline.jobs.output import Output
 from kafkapy.pipeline.jobs.pipeline_config import (
+    DEAD_LETTERS,
     JSON_VALUE,
     ConsoleSink,
     DeadLetterTable,
@@ -38,7 +39,6 @@ from kafkapy.pipeline.jobs.pipeline_frames import TOPIC_FORMAT, PipelineFrames
 from kafkapy.pipeline.jobs.topic_directory import sink_options
 from kafkapy.pipeline.pipeline_errors import OptionError
 
-DEAD_LETTERS = "dead_letters"
 # Headers of a dead letter in a topic; the payload and the key are the record's own.
 _HEADERS = ("source", "topic", "partition", "offset", "timestamp", "error")
 _HEADER_PREFIX = "pipeline."

@@ -85,7 +85,7 @@ def _committed(files: Path) -> Counter[tuple[int, int]]:
     return rows
 
 
-@pytest.mark.timeout(2 * _TIMEOUT_S)
+@pytest.mark.timeout(3 * _TIMEOUT_S)
 def test_killed_run_is_resumed_and_told_to_stop(
     spark_broker: BrokerHandle, topic: str, tmp_path: Path
 ) -> None:

@@ -236,6 +236,11 @@ path = "/data/dead"
             "p.toml: [[sink]] files from: there is no source or step 'order'; there are orders",
         ),
         (
+            _PIPELINE + _SOURCE + _SINK.replace('"files"', '"dead_letters_orders"'),
+            "p.toml: [[sink]] dead_letters_orders name: means something else in the checkpoint:"
+            " take another",
+        ),
+        (
             _PIPELINE + _SOURCE + _SINK + "output_mode = 'complete'",
             "p.toml: [[sink]] files output_mode: files can only be appended to",
         ),
