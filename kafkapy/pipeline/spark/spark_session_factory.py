@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from kafkapy.pipeline.spark.java_runtime import find_java
+from kafkapy.pipeline.spark.python_workers import worker_python
 from kafkapy.pipeline.spark.registration import register_data_sources
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -41,8 +42,10 @@ def spark_session(
 def _launch_environment(environment: Mapping[str, str], master: str) -> dict[str, str]:
     launch = find_java(environment).applied_to(environment)
     # Else Spark's workers are the first python3 of the PATH, which need not have kafkapy.
-    launch.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local"):
+    is_local = master.startswith("local")
+    python = str(worker_python(environment)) if is_local else sys.executable
+    launch.setdefault("PYSPARK_PYTHON", python)
+    if is_local:
         # Else Spark asks for the machine's name and address, and warns when it is a loopback one.
         launch.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return launch

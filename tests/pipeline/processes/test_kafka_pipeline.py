@@ -45,7 +45,7 @@ type = "parquet"
 path = "${DATA}/files"
 """
 _RECORDS = 1000
-_TIMEOUT_S = 120
+_TIMEOUT_S = 240
 _PAUSE_S = 0.3
 
 
