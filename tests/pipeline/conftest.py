@@ -37,8 +37,11 @@ def official_format(spark: SparkSession) -> str:
 
 @pytest.fixture(scope="session")
 def spark_broker() -> Iterator[BrokerProcess]:
-    """A process of its own: in the tests' it would wait whenever a test computes."""
-    with BrokerProcess() as broker:
+    """A process of its own: in the tests' it would wait whenever a test computes.
+
+    Records that say they are years old stay, however long the tests take.
+    """
+    with BrokerProcess({"log.retention.check.interval.ms": "86400000"}) as broker:
         yield broker
 
 
