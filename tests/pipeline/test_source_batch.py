@@ -7,7 +7,8 @@ from pyspark.sql.functions import spark_partition_id
 
 from kafkapy.pipeline.columnar.record_schema import spark_schema
 from kafkapy.testing.broker_process import BrokerProcess
-from tests.pipeline.topics import numbers, produce
+from tests.pipeline.conftest import MakeTopic
+from tests.pipeline.topics import KEPT, numbers, produce
 
 
 def load(spark: SparkSession, broker: BrokerProcess, topic: str, **options: str) -> DataFrame:
@@ -42,8 +43,9 @@ def test_a_topic_is_a_table(spark: SparkSession, spark_broker: BrokerProcess, to
 
 
 def test_filters_are_pushed_where_that_is_asked_for(
-    spark: SparkSession, spark_broker: BrokerProcess, topic: str
+    spark: SparkSession, spark_broker: BrokerProcess, make_topic: MakeTopic
 ) -> None:
+    topic = make_topic(2, configs=KEPT)
     produce(spark_broker, topic, numbers(0, 5), timestamp_ms=1_000)
     produce(spark_broker, topic, numbers(5, 9), timestamp_ms=5_000)
     produce(spark_broker, topic, numbers(10, 20), partition=1, timestamp_ms=1_000)

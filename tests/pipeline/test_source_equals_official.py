@@ -10,7 +10,7 @@ from pyspark.sql.functions import lit
 
 from kafkapy.testing.broker_process import BrokerProcess
 from tests.pipeline.conftest import MakeTopic
-from tests.pipeline.topics import mixed_records
+from tests.pipeline.topics import KEPT, mixed_records
 
 ORDER = ("case", "topic", "partition", "offset")
 COMMITTED = {"kafka.isolation.level": "read_committed"}
@@ -19,7 +19,7 @@ COMMITTED = {"kafka.isolation.level": "read_committed"}
 def test_batches_are_the_same(
     spark: SparkSession, spark_broker: BrokerProcess, make_topic: MakeTopic, official_format: str
 ) -> None:
-    topic, other = make_topic(2), make_topic(1)
+    topic, other = make_topic(2, configs=KEPT), make_topic(1)
     mixed_records(spark_broker, topic)
 
     def offsets(first: int, second: int) -> str:
@@ -70,7 +70,7 @@ def test_streams_are_the_same_batch_for_batch(
     official_format: str,
     tmp_path: Path,
 ) -> None:
-    topic = make_topic(2)
+    topic = make_topic(2, configs=KEPT)
     mixed_records(spark_broker, topic)
     options = {
         "kafka.bootstrap.servers": spark_broker.bootstrap_servers,

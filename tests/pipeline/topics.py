@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.testing.broker_process import BrokerProcess
 
+# For records with times long past, which a broker would delete.
+KEPT = {"retention.ms": "-1"}
+
 
 def produce(
     broker: BrokerProcess,

@@ -12,8 +12,13 @@ MakeTopic = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[EmbeddedBroker]:
-    eager = {"log.cleaner.backoff.ms": "20", "log.cleaner.min.cleanable.ratio": "0.01"}
-    with EmbeddedBroker(eager) as broker:
+    settings = {
+        "log.cleaner.backoff.ms": "20",
+        "log.cleaner.min.cleanable.ratio": "0.01",
+        # Some records have times long past.
+        "log.retention.ms": "-1",
+    }
+    with EmbeddedBroker(settings) as broker:
         yield broker
 
 
