@@ -21,6 +21,7 @@ from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.utils.stop_request import StopRequest
 
 _DEFAULT_MASTER = "local[*]"
+_SPARK_TOO = ("DEBUG", "INFO")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,7 +86,7 @@ def _add_run(command: CommandParser) -> None:
         "--log-level",
         default="WARNING",
         choices=["DEBUG", "INFO", "WARNING", "ERROR"],
-        help="what to log on standard error (default: WARNING)",
+        help="what to log on standard error (default: WARNING); from INFO on, Spark's log too",
     )
 
 
@@ -121,6 +122,8 @@ def _run(parsed: Namespace) -> int:
         conf=config.spark.conf,
     )
     try:
+        # What matters of Spark's own log is in the exception that ends the run, without its traces.
+        spark.sparkContext.setLogLevel("WARN" if parsed.log_level in _SPARK_TOO else "OFF")
         # Spark has put its own in place for SIGINT.
         _stop_on_signals(stop)
         if stop.is_asked(within_s=0):

@@ -14,7 +14,7 @@ from kafkapy.pipeline.jobs.payload_decoder import ERROR, ROW, PayloadDecoder
 from kafkapy.pipeline.jobs.pipeline_config import AvroPayload, TextPayload
 from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.utils.stop_request import StopRequest
-from tests.helpers.pipelines import load
+from tests.helpers.pipelines import EXAMPLES, load
 
 _FILE = """
 [pipeline]
@@ -83,6 +83,16 @@ def test_what_would_run_is_told(spark: SparkSession, orders: Path) -> None:
     ]
     assert not (orders / "out").exists()
     assert not (orders / "checkpoint").exists()
+
+
+def test_the_file_to_start_from_would_run(spark: SparkSession) -> None:
+    told = JobRunner(load(EXAMPLES.parent / "pipeline.toml"), spark, stop=StopRequest()).validate()
+
+    assert told[-2:] == [
+        "  order_id bigint, shop string, amount double, at timestamp, partition int, offset bigint,"
+        " date date",
+        "dead_letters_orders: to parquet /tmp/kafkapy-pipeline/dead-letters (exactly once)",
+    ]
 
 
 @pytest.mark.parametrize(

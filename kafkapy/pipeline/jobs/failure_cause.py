@@ -12,7 +12,8 @@ _QUERY_DESCRIPTION = "=== Streaming Query ==="
 # What came from Java and is none of Spark's own exceptions begins with the call.
 _PY4J = "An error occurred while calling "
 _JAVA_ERROR = re.compile(r"^[\w.$]+(?:Exception|Error): ")
-_ERROR_CLASS = re.compile(r"^\[[A-Z0-9_.]+\] +")
+# In front of Spark's own messages, with the Java class or without it.
+_ERROR_CLASS = re.compile(r"^(?:[\w.$]+: )?\[[A-Z0-9_.]+\] +")
 _SQL_STATE = re.compile(r" SQLSTATE: \w+;?")
 _PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _OURS = f"{pipeline_errors.__name__}."

@@ -45,6 +45,7 @@ ValueError: boom at 3
             " [DATA_SOURCE_NOT_FOUND] Failed to find it. SQLSTATE: 42K02\n\tat a.b.C",
             "Failed to find it.",
         ),
+        ("org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad", "bad"),
         ("org.apache.SomeException: disk full\n\tat a.b.C", "org.apache.SomeException: disk full"),
     ],
 )
