@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -22,7 +23,12 @@ def test_a_second_session_is_the_first(spark: SparkSession) -> None:
 
 
 def test_the_workers_are_of_this_python_and_on_loopback(spark: SparkSession) -> None:
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    # The installed pyspark, not the zip that Spark brings.
+    found = spark.sparkContext.parallelize([0], 1).map(
+        lambda _: (sys.executable, sys.modules["pyspark"].__file__)
+    )
+
+    assert found.collect() == [(sys.executable, pyspark.__file__)]
     assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert spark.conf.get("spark.driver.host") in ("127.0.0.1", "localhost")
 
