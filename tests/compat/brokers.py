@@ -24,14 +24,14 @@ _JVM_ENDED_BY_SIGTERM = 143
 _LISTENER = re.compile(r"PLAINTEXT://127\.0\.0\.1:([1-9]\d*)")
 _READY = re.compile(r"started in \d+ ms")
 
-# What differs from a production broker, for either kind: no rebalance delays, one replica, and
-# records that say they are years old stay, however long the tests take.
+# What differs from a production broker, for either kind: no rebalance delays, one replica, and no
+# retention: records that say they are years old stay, however long the tests take.
 _COMMON_OVERRIDES = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
-    "log.retention.check.interval.ms": "86400000",
+    "log.initial.task.delay.ms": "86400000",
 }
 
 

@@ -41,7 +41,7 @@ def spark_broker() -> Iterator[BrokerProcess]:
 
     Records that say they are years old stay, however long the tests take.
     """
-    with BrokerProcess({"log.retention.check.interval.ms": "86400000"}) as broker:
+    with BrokerProcess({"log.retention.ms": "-1"}) as broker:
         yield broker
 
 

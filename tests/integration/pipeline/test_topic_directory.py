@@ -11,7 +11,7 @@ from kafkapy.pipeline.jobs.pipeline_file import PipelineFile
 from kafkapy.pipeline.jobs.topic_directory import EARLIEST, TopicDirectory
 from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.testing import EmbeddedBroker
-from tests.tools.compare.outcome import run_ours
+from tests.compat.outcome import run_ours
 
 _FILE = """
 [pipeline]
