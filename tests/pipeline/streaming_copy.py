@@ -24,6 +24,7 @@ from pyspark.sql.streaming import StreamingQuery
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.testing.broker_handle import BrokerHandle
 from kafkapy.testing.topic_reader import IsolationLevel
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.spark import running_spark
 from tests.helpers.waiting import wait_until
 from tests.pipeline.crashing_sink import CRASH_POINTS, CrashingDataSource
@@ -152,6 +153,7 @@ class KilledCopy:
     def finish(self, spark: SparkSession) -> None:
         """Copy the rest, and check that each row of the input is in the outputs once."""
         self._copy.run(spark, until_done=True)
+        await_ended_transactions(self._broker.bootstrap_servers)
         records = self._broker.records(self._copy.sink, isolation=IsolationLevel.READ_COMMITTED)
         self._check("the topic", (record.value or b"" for record in records))
         if self._copy.with_parquet:

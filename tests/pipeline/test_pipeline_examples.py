@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkapy.testing import BrokerHandle, IsolationLevel
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.pipelines import EXAMPLES, load, once, run, send
 from tests.pipeline.conftest import MakeTopic
 
@@ -80,6 +81,7 @@ def test_archived_topics_can_be_replayed(
     )
     run(spark, replay)
 
+    await_ended_transactions(spark_broker.bootstrap_servers)
     replayed = spark_broker.records(target, isolation=IsolationLevel.READ_COMMITTED)
     first_day = [(r.key, r.value) for r in stored if r.timestamp_ms == day_ms]
     assert sorted(((r.key, r.value) for r in replayed), key=str) == sorted(first_day, key=str)
@@ -111,6 +113,7 @@ def test_windows_over_late_and_disordered_orders_equal_a_batch(
     progress = run(spark, config)
 
     counts = {}
+    await_ended_transactions(spark_broker.bootstrap_servers)
     committed = spark_broker.records("orders-per-minute", isolation=IsolationLevel.READ_COMMITTED)
     for record in committed:
         row = json.loads(record.value or b"")

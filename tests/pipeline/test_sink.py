@@ -11,6 +11,7 @@ from kafkapy.pipeline.pipeline_errors import SchemaError
 from kafkapy.pipeline.sink.sink_schema import SinkSchema
 from kafkapy.testing.broker_process import BrokerProcess
 from kafkapy.testing.topic_reader import IsolationLevel
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.pipeline.conftest import MakeTopic
 
 READ_COMMITTED = IsolationLevel.READ_COMMITTED
@@ -37,6 +38,7 @@ def write(frame: DataFrame, broker: BrokerProcess, *, to: str = "kafkapy", **opt
 
 
 def content(broker: BrokerProcess, topic: str) -> list[tuple]:
+    await_ended_transactions(broker.bootstrap_servers)
     records = broker.records(topic, isolation=READ_COMMITTED)
     return sorted(((r.partition, r.key, r.value, r.headers) for r in records), key=repr)
 

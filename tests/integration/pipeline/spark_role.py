@@ -17,6 +17,7 @@ from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
 from kafkapy.pipeline.sink.kafka_stream_writer import KafkaStreamWriter
 from kafkapy.testing import BrokerHandle
 from kafkapy.testing.topic_reader import IsolationLevel
+from tests.helpers.ended_transactions import await_ended_transactions
 
 VALUES = StructType().add("value", "binary")
 
@@ -105,5 +106,6 @@ class StreamingQuery:
 
 def committed_values(broker: BrokerHandle, topic: str) -> list[bytes | None]:
     """What a reader of committed records sees, sorted."""
+    await_ended_transactions(broker.bootstrap_servers)
     records = broker.records(topic, isolation=IsolationLevel.READ_COMMITTED)
     return sorted(record.value for record in records)

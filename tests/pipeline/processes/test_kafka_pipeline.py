@@ -1,7 +1,8 @@
-"""The command as a process of its own: killed, started again, told to stop."""
+"""The command as a process of its own: killed, started again on another Java, told to stop."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,6 +73,18 @@ def _running(directory: Path, environment: dict[str, str]) -> Iterator[subproces
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def _commands_without_java(directory: Path) -> Path:
+    """All other commands of this machine."""
+    directory.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for command in Path(place).iterdir() if Path(place).is_dir() else ():
+            link = directory / command.name
+            if command.name != "java" and not link.is_symlink():
+                link.symlink_to(command)
+    assert shutil.which("java", path=str(directory)) is None
+    return directory
+
+
 def _committed(files: Path) -> Counter[tuple[int, int]]:
     """Partition and offset of each row in files that Spark has committed."""
     paths = set()
@@ -86,7 +99,7 @@ def _committed(files: Path) -> Counter[tuple[int, int]]:
 
 
 @pytest.mark.timeout(3 * _TIMEOUT_S)
-def test_killed_run_is_resumed_and_told_to_stop(
+def test_killed_run_is_resumed_on_the_java_that_pip_installs_and_told_to_stop(
     spark_broker: BrokerHandle, topic: str, tmp_path: Path
 ) -> None:
     (tmp_path / "p.toml").write_text(_FILE)
@@ -117,7 +130,8 @@ def test_killed_run_is_resumed_and_told_to_stop(
     before = sum(_committed(tmp_path / "files").values())
     assert 0 < before < _RECORDS
 
-    with _running(tmp_path, environment) as process:
+    without_java = {"PATH": str(_commands_without_java(tmp_path / "bin")), "JAVA_HOME": ""}
+    with _running(tmp_path, {**environment, **without_java}) as process:
         wait_until(
             lambda: (
                 process.poll() is not None

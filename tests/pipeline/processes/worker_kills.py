@@ -10,6 +10,7 @@ import pyarrow.dataset
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.testing.broker_handle import BrokerHandle
 from kafkapy.testing.topic_reader import IsolationLevel
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.spark_cluster import SparkCluster, running_cluster, spark_environment
 from tests.helpers.waiting import wait_until
 
@@ -47,6 +48,7 @@ def survive_worker_kills(directory: Path, broker: BrokerHandle, kills: int) -> i
     table = pyarrow.dataset.dataset(directory / "parquet").to_table(columns=["key", "value"])
     archived = zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True)
     assert sorted(archived) == sorted(expected)
+    await_ended_transactions(broker.bootstrap_servers)
     written = broker.records(destination, isolation=IsolationLevel.READ_COMMITTED)
     assert sorted((record.key, record.value) for record in written) == sorted(expected)
     return len(expected)
