@@ -40,7 +40,10 @@ class ApacheTools:
         request = {"main": MAIN_CLASSES[command], "args": arguments, "stdin": stdin}
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
-        ready, _, _ = select.select([self._process.stdout], [], [], _TIMEOUT_S)
+        # Not select.select: it knows no descriptor above 1023, and a worker may have that many.
+        poller = select.poll()
+        poller.register(self._process.stdout, select.POLLIN)
+        ready = poller.poll(_TIMEOUT_S * 1000)
         answer = self._process.stdout.readline() if ready else b""
         if not answer:
             self._end(0)

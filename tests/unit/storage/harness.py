@@ -99,6 +99,7 @@ class StorageHarness:
             self.metrics,
             random.Random(1),
         )
+        self._opened: dict[str, UnifiedLog] = {}  # by directory
 
     def config(self, **settings: object) -> LogConfig:
         return LogConfig(**{"segment_index_bytes": SMALL_INDEX, **settings})  # type: ignore[arg-type]
@@ -118,7 +119,10 @@ class StorageHarness:
     ) -> UnifiedLog:
         path = self.partition_dir(name)
         self.file_system.makedirs(path)
-        return open_log(
+        # Who opens a log again plays a new process; the files of the one that died are closed.
+        if (before := self._opened.pop(path, None)) is not None:
+            before.close_handlers()
+        self._opened[path] = log = open_log(
             path,
             config or self.config(),
             self.environment,
@@ -128,6 +132,7 @@ class StorageHarness:
             topic_id=topic_id,
             producer_state_config=ProducerStateManagerConfig(),
         )
+        return log
 
     def log_manager(
         self,
