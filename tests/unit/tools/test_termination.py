@@ -1,8 +1,27 @@
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from kafkapy.tools.termination import DeferredTermination
+
+
+@pytest.fixture(autouse=True)
+def signals_of_a_foreground_job() -> Iterator[None]:
+    """The tests themselves may run in the background, where SIGINT is ignored from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_job_in_the_background_goes_on_ignoring_sigint() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    with DeferredTermination() as termination:
+        signal.raise_signal(signal.SIGINT)
+        termination.raise_if_asked()
+
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_a_signal_is_raised_where_the_command_says() -> None:
