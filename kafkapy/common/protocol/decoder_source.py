@@ -200,7 +200,7 @@ class DecoderSource(Source):
                     self.line(f"bad_null({field.name!r})")
                 self.line(f"{item} = {self._text(f'buf[pos:(pos := pos + {size})]')}")
             case other:
-                raise NotImplementedError(f"arrays of {other}")
+                raise TypeError(f"{field.name}: no message of Kafka has arrays of {other}")
 
     def _fixed(self, format: str, target: str) -> None:
         if format == "16s":

@@ -161,7 +161,7 @@ class EncoderSource(Source):
                 self._length(field.name, "string", size, compact=compact)
                 self.line(f"out += {item}")
             else:
-                raise NotImplementedError(f"arrays of {element}")
+                raise TypeError(f"{field.name}: no message of Kafka has arrays of {element}")
             self._flush()
 
     def _length(self, name: str, kind: str, size: str, *, compact: bool) -> None:
