@@ -34,6 +34,8 @@ from kafkapy.storage.cleaner_config import CleanerConfig
 from kafkapy.storage.log_config import LogConfig, LogManagerConfig
 
 METRICS_OFF = -1
+# For cpu.affinity: one core, whichever others use least.
+_FREEST_CORE = ("auto",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,16 @@ class BrokerConfig:
     )
     cpu_affinity: tuple[str, ...] = config(
         "cpu.affinity",
-        (),
-        lambda cores: None if all(core.isdigit() for core in cores) else "expected core numbers",
+        _FREEST_CORE,
+        lambda cores: (
+            None
+            if cores == _FREEST_CORE or all(core.isdigit() for core in cores)
+            else "expected core numbers or auto"
+        ),
         doc="The cores this broker may run on; empty is any. On one core the threads of a busy "
-        "broker hand over to each other faster. Linux only.",
+        "broker hand over to each other faster: `auto` keeps them on the one that other processes "
+        "use least. To recompress (`compression.type` other than producer) on all cores at once, "
+        "leave it empty. Linux only.",
     )
     zookeeper_connect: str | None = config(
         "zookeeper.connect",
@@ -244,6 +252,15 @@ class KafkaConfig:
     @property
     def metrics_naming(self) -> MetricsNaming:
         return MetricsNaming(self.broker.metrics_naming)
+
+    @property
+    def is_kept_on_a_core(self) -> bool:
+        return self.broker.cpu_affinity == _FREEST_CORE
+
+    @property
+    def fixed_cores(self) -> frozenset[int]:
+        """The only ones to be used, if any are named."""
+        return frozenset(map(int, () if self.is_kept_on_a_core else self.broker.cpu_affinity))
 
     def advertised_listeners(self, bound_ports: Mapping[str, int]) -> tuple[EndPoint, ...]:
         """What clients are told, once the ports that were taken for 0 are known."""

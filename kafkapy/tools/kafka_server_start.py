@@ -10,7 +10,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,7 @@ def _run(config: KafkaConfig, begun: float, on_started: Callable[[], None]) -> i
     server = KafkaServer(config, SystemTime(), on_fatal_error=stop.ask)
     try:
         server.startup()
-        with PidFile(Path(config.log_manager.log_dirs[0])):
+        with PidFile(Path(config.log_manager.log_dirs[0])), _kept_on_a_core(config):
             gc.collect()
             gc.freeze()  # what start-up made lives as long as the broker: never look at it again
             _report(server, config, (time.monotonic() - begun) * 1000)
@@ -114,7 +115,7 @@ def _tune_process(config: KafkaConfig) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    cores = {int(core) for core in config.broker.cpu_affinity}
+    cores = config.fixed_cores
     if not cores:
         return
     if not hasattr(os, "sched_setaffinity"):
@@ -123,6 +124,18 @@ def _tune_process(config: KafkaConfig) -> None:
         os.sched_setaffinity(0, cores)
     except OSError as e:
         fail(f"cpu.affinity={','.join(config.broker.cpu_affinity)}: {e.strerror}")
+
+
+@contextmanager
+def _kept_on_a_core(config: KafkaConfig) -> Iterator[None]:
+    """Only a broker that is a process of its own is: others' threads stay where they are."""
+    if not config.is_kept_on_a_core or sys.platform != "linux":
+        yield
+        return
+    from kafkapy.server.core_keeper import CoreKeeper, LinuxCores
+
+    with CoreKeeper(LinuxCores()):
+        yield
 
 
 def _report(server: KafkaServer, config: KafkaConfig, started_in_ms: float) -> None:

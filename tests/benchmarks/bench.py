@@ -214,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--variants",
         action="store_true",
-        help="run the same loads pinned to one core and, after bin/compile, compiled as well",
+        help="run the same loads on any core and, after bin/compile, compiled as well",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     return parser

@@ -1,6 +1,5 @@
-"""The broker run otherwise than as it comes: pinned to one core, compiled, or both."""
+"""The broker run otherwise than as it comes: not kept on one core, or compiled."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,25 +16,21 @@ COMPILE = "KAFKAPY_COMPILE"
 def start_variants(work_dir: Path) -> Iterator[tuple[Subject, BrokerProcess]]:
     """Starts what this machine allows, one after the other; whoever gets a broker stops it."""
     for subject in _possible():
-        properties = {}
-        if subject in (Subject.PINNED, Subject.COMPILED_PINNED):
-            properties["cpu.affinity"] = str(max(os.sched_getaffinity(0)))
-        compiled = subject in (Subject.COMPILED, Subject.COMPILED_PINNED)
+        properties = {"cpu.affinity": ""} if subject is Subject.ANY_CORE else {}
+        compiled = "1" if subject is Subject.COMPILED else "0"
         yield (
             subject,
-            BrokerProcess.start(
-                work_dir / subject.name.lower(), properties, {COMPILE: "1" if compiled else "0"}
-            ),
+            BrokerProcess.start(work_dir / subject.name.lower(), properties, {COMPILE: compiled}),
         )
 
 
 def _possible() -> list[Subject]:
-    can_pin = sys.platform == "linux"
-    possible = [Subject.PINNED] if can_pin else []
+    # Elsewhere than on Linux no broker is kept on a core.
+    possible = [Subject.ANY_CORE] if sys.platform == "linux" else []
     if not (ROOT / ".venv-compiled").exists():
         print("compiled: left out, bin/compile has not been run")
         return possible
     # The source may have changed since: a broker that had to compile would seem not to start.
     if subprocess.run([ROOT / "bin/compile"], stdout=subprocess.DEVNULL).returncode != 0:
         raise BenchmarkError("bin/compile failed")
-    return [*possible, Subject.COMPILED, *([Subject.COMPILED_PINNED] if can_pin else [])]
+    return [*possible, Subject.COMPILED]

@@ -1,8 +1,12 @@
 """bin/kafka-server-start as a person meets it: what it prints, how it fails, how it ends."""
 
+import contextlib
+import os
 import re
 import signal
 import socket
+import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -87,6 +91,39 @@ def test_next_start_recovers_only_what_was_not_stopped_cleanly(
     assert (marked_clean, marked_while_running) == (was_clean, False)
     assert ("recovering logs" in server.output()) == (not was_clean)
     assert found == [b"kept"]
+
+
+def _cores_of(pid: int) -> set[int]:
+    """Those that any of its threads may run on."""
+    cores: set[int] = set()
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(ProcessLookupError):
+            cores |= os.sched_getaffinity(int(thread))
+    return cores
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2,
+    reason="needs Linux and two cores to choose from",
+)
+@pytest.mark.parametrize(("setting", "is_kept"), [("auto", True), ("", False)])
+def test_working_broker_keeps_to_one_core(tmp_path: Path, setting: str, is_kept: bool) -> None:
+    allowed = os.sched_getaffinity(0)
+    with (
+        running_server(tmp_path / "logs", tmp_path / "o", {"cpu.affinity": setting}) as server,
+        server.client() as client,
+    ):
+        at_start = _cores_of(server.process.pid)
+        topic = create_topic(client)
+        # It looks every second, and a broker that has little to do is left alone.
+        deadline = time.monotonic() + (20 if is_kept else 2)
+        while time.monotonic() < deadline and _cores_of(server.process.pid) == allowed:
+            for _ in range(100):
+                produced(client, topic, records("busy"))
+        cores = _cores_of(server.process.pid)
+
+    assert at_start == allowed
+    assert len(cores) == (1 if is_kept else len(allowed))
 
 
 def test_locked_log_dir_is_refused_by_name(tmp_path: Path) -> None:

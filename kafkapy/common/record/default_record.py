@@ -15,6 +15,7 @@ from kafkapy.common.errors import InvalidRecordError
 from kafkapy.common.record.record import Header, Record
 from kafkapy.common.record.record_batch import MAGIC_VALUE_V2, NO_SEQUENCE, increment_sequence
 from kafkapy.common.record.record_input import RecordInput
+from kafkapy.common.record.records_alike import records_alike
 from kafkapy.utils.varint import (
     BytesLike,
     read_varint,
@@ -30,6 +31,8 @@ _MAX_VARINT_BYTES: Final = 5
 MAX_RECORD_OVERHEAD: Final = 5 + 1 + 10 + 5
 # Attributes, timestamp delta, offset delta and key length at their longest.
 _MAX_RECORD_PREFIX_BYTES: Final = 1 + 10 + 5 + 5
+# How far to go on, in the form of offset deltas, before the next look for many that are alike.
+_DELTAS_BETWEEN_TRIES: Final = 2 * 32
 # A longer record is walked without ever being held whole: few bytes can decompress to very many.
 _LARGE_RECORD_BYTES: Final = 1024 * 1024
 
@@ -275,6 +278,8 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
     contiguous = True
     expected = 0  # zig-zag form of the offset delta: twice the index
     limit = 2 * count
+    last_length = -1
+    not_alike_before = 0  # in the form of `expected`
     try:
         while expected < limit:
             if end - position < _MAX_VARINT_BYTES:
@@ -282,6 +287,7 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
                 position = 0
                 end = len(data)
 
+            start = position
             byte = data[position]
             if byte < 0x80:
                 length = (byte >> 1) ^ -(byte & 1)
@@ -306,13 +312,14 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
                     end = len(data)
                     expected += 2
                     continue
-                data = source.refill(position, length)
-                position = 0
-                record_end = length
+                data = source.refill(start, position - start + length)
+                position -= start
+                record_end = position + length
+                start = 0
                 end = len(data)
                 if record_end > end:
                     raise InvalidRecordError(
-                        f"record of {length} bytes does not fit the {end} bytes left"
+                        f"record of {length} bytes does not fit the {end - position} bytes left"
                     )
 
             byte = data[position + 1]
@@ -379,6 +386,17 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
             if position != record_end:
                 raise InvalidRecordError(f"record of {length} bytes does not end where it says")
             expected += 2
+
+            if length == last_length and expected >= not_alike_before:
+                alike = records_alike(data, start, record_end, expected >> 1, count)
+                if alike is None:
+                    not_alike_before = expected + _DELTAS_BETWEEN_TRIES
+                else:
+                    expected += 2 * alike.number
+                    position += alike.number * (record_end - start)
+                    min_delta = min(min_delta, alike.min_timestamp_delta)
+                    max_delta = max(max_delta, alike.max_timestamp_delta)
+            last_length = length
     except (IndexError, ValueError) as error:
         raise InvalidRecordError("record has an invalid structure") from error
     _ensure_none_remaining(source, position)

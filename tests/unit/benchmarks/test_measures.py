@@ -57,12 +57,12 @@ def test_a_ratio_without_a_limit_has_no_verdict() -> None:
 
 def test_a_variant_is_judged_by_its_own_values() -> None:
     bar = Bar(0.5, is_ratio=True)
-    rounds = {Subject.OURS: [1.0], Subject.PINNED: [6.0], Subject.LIMIT: [10.0]}
+    rounds = {Subject.OURS: [1.0], Subject.ANY_CORE: [6.0], Subject.LIMIT: [10.0]}
     figure = Figure(Measure("m", "what", "unit", "limit", (bar,)), rounds)
 
     assert figure.verdict(bar) == "below"
-    assert figure.verdict(bar, Subject.PINNED) == "ok"
-    assert figure.ratio(Subject.LIMIT, Subject.PINNED) == 0.6
+    assert figure.verdict(bar, Subject.ANY_CORE) == "ok"
+    assert figure.ratio(Subject.LIMIT, Subject.ANY_CORE) == 0.6
 
 
 def test_a_bar_says_what_it_is_a_ratio_of() -> None:

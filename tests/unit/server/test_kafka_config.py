@@ -84,6 +84,7 @@ def test_a_wildcard_address_is_not_advertised() -> None:
         ({"log.retention.hours": "long"}, "log.retention.hours"),
         ({"message.max.bytes": "-1"}, "message.max.bytes"),
         ({"cpu.affinity": "first"}, "cpu.affinity"),
+        ({"cpu.affinity": "auto,1"}, "cpu.affinity"),
     ],
 )
 def test_a_bad_property_is_refused_by_name(properties: dict[str, str], named: str) -> None:
@@ -130,3 +131,16 @@ def test_every_setting_has_one_declaration_and_a_value() -> None:
     for key in keys:
         assert key.key.doc
         assert config.value_of(key) == key.key.default
+
+
+@pytest.mark.parametrize(
+    ("value", "kept", "fixed"),
+    [(None, True, set()), ("auto", True, set()), ("", False, set()), ("1, 3", False, {1, 3})],
+)
+def test_cores_are_chosen_named_or_left_to_the_system(
+    value: str | None, kept: bool, fixed: set[int]
+) -> None:
+    config = KafkaConfig({} if value is None else {"cpu.affinity": value})
+
+    assert config.is_kept_on_a_core is kept
+    assert config.fixed_cores == fixed

@@ -1,0 +1,136 @@
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+
+from kafkapy.server.core_keeper import CoreKeeper, LinuxCores
+
+_LOOK_EVERY_S = 1.0
+
+
+@dataclass
+class Machine:
+    """Cores whose work the test decides on."""
+
+    busy: dict[int, float]
+    own: float = 0.0
+    now_s: float = 0.0
+    moves: list[int] = field(default_factory=list)
+
+    def busy_s(self) -> dict[int, float]:
+        return dict(self.busy)
+
+    def own_s(self) -> float:
+        return self.own
+
+    def keep_on(self, core: int) -> None:
+        self.moves.append(core)
+
+    def passes(self, share: float, *use: float) -> None:
+        """One interval, with what this process used of a core and how busy each core was."""
+        self.now_s += _LOOK_EVERY_S
+        self.own += share * _LOOK_EVERY_S
+        for core, busy in enumerate(use):
+            self.busy[core] += busy * _LOOK_EVERY_S
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine(busy={0: 100.0, 1: 7.0, 2: 50.0})
+
+
+@pytest.fixture
+def keeper(machine: Machine) -> CoreKeeper:
+    return CoreKeeper(machine, clock=lambda: machine.now_s)
+
+
+def test_broker_with_little_to_do_is_left_alone(machine: Machine, keeper: CoreKeeper) -> None:
+    machine.passes(0.05, 0.9, 0.0, 0.9)
+    keeper.look()
+
+    assert machine.moves == []
+
+
+def test_working_broker_gets_the_freest_core(machine: Machine, keeper: CoreKeeper) -> None:
+    machine.passes(0.5, 0.9, 0.8, 0.3)
+    keeper.look()
+
+    assert machine.moves == [2]
+
+
+def test_it_stays_while_others_leave_its_core_alone(machine: Machine, keeper: CoreKeeper) -> None:
+    machine.passes(0.5, 0.9, 0.8, 0.3)
+    keeper.look()
+    # Nothing but the broker itself keeps it busy.
+    machine.passes(1.0, 0.0, 0.0, 1.0)
+    keeper.look()
+
+    assert machine.moves == [2, 2]
+
+
+def test_it_leaves_a_core_that_others_crowd(machine: Machine, keeper: CoreKeeper) -> None:
+    machine.passes(0.5, 0.9, 0.8, 0.3)
+    keeper.look()
+    machine.passes(0.5, 0.1, 0.3, 1.0)
+    keeper.look()
+
+    assert machine.moves == [2, 0]
+
+
+def test_it_stays_if_no_other_core_is_freer(machine: Machine, keeper: CoreKeeper) -> None:
+    machine.passes(0.5, 0.9, 0.8, 0.3)
+    keeper.look()
+    machine.passes(0.5, 0.9, 0.8, 1.0)
+    keeper.look()
+
+    assert machine.moves == [2, 2]
+
+
+def test_one_core_needs_no_keeper() -> None:
+    before = threading.active_count()
+
+    with CoreKeeper(Machine(busy={0: 0.0})):
+        assert threading.active_count() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cores are kept on Linux alone")
+def test_linux_moves_every_thread() -> None:
+    allowed = os.sched_getaffinity(0)
+    cores = LinuxCores()
+    found: list[set[int]] = []
+    asked, answered = threading.Event(), threading.Event()
+
+    def other() -> None:
+        asked.wait()
+        found.append(os.sched_getaffinity(0))
+        answered.set()
+
+    threading.Thread(target=other).start()
+    core = max(cores.busy_s())
+    try:
+        cores.keep_on(core)
+        asked.set()
+        answered.wait()
+        here = os.sched_getaffinity(0)
+    finally:
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setaffinity(int(thread), allowed)
+
+    assert found == [{core}]
+    assert here == {core}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="cores are kept on Linux alone")
+def test_linux_tells_how_busy_the_allowed_cores_are() -> None:
+    cores = LinuxCores()
+    before = cores.busy_s()
+    own = cores.own_s()
+    while cores.own_s() - own < 0.05:  # five ticks of work
+        pass
+
+    after = cores.busy_s()
+
+    assert before.keys() == after.keys() == os.sched_getaffinity(0)
+    assert sum(after.values()) > sum(before.values())
