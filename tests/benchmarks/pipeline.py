@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 PIPELINE = "pipeline"
 OFFICIAL = "Spark's own connector"
-ROWS = 1_000_000
+# So many that what a query costs before its first row does not count for much.
+ROWS = 4_000_000
 _TOPIC = "bench-pipeline"
 _PARTITIONS = 4
 _VALUE_BYTES = 100
@@ -58,7 +59,7 @@ class PipelineBench:
     """One session on one filled topic. Not thread-safe."""
 
     def __init__(self, spark: SparkSession, *, servers: str, log_dir: Path, out: Path) -> None:
-        self.servers = servers
+        self._servers = servers
         self.worker_peak_mb = 0.0
         self._spark = spark
         self._log_dir = log_dir
@@ -75,6 +76,10 @@ class PipelineBench:
         if rows != ROWS:
             raise BenchmarkError(f"{PIPELINE}: {rows:,} rows of {source} instead of {ROWS:,}")
         return rows / taken_s
+
+    def loop_rate(self, *, writes: bool) -> float:
+        """Rows a second of the plain loop, doing the same."""
+        return _loop_rate(self._servers, self._out.with_suffix(".parquet") if writes else None)
 
     def count(self, source: str) -> int:
         return self._batch(source).count()
@@ -102,7 +107,7 @@ class PipelineBench:
         return reader.options(**self._options()).load()
 
     def _options(self) -> Mapping[str, str]:
-        return {"kafka.bootstrap.servers": self.servers, "subscribe": _TOPIC}
+        return {"kafka.bootstrap.servers": self._servers, "subscribe": _TOPIC}
 
     def _written(self) -> int:
         from pyarrow.parquet import ParquetFile
@@ -121,6 +126,7 @@ class Query:
     source: str
     run: Callable[[PipelineBench, str], int]
     bars: tuple[Bar, ...]
+    loop_writes: bool = False  # the loop beside it writes parquet too
 
     @property
     def measure(self) -> Measure:
@@ -132,8 +138,22 @@ _SEGMENT_BARS = (_FROM_SEGMENTS,)
 _TOPICS, _SEGMENTS, _OFFICIAL_FORMAT = "kafkapy", "kafkapy-segments", "kafka"
 QUERIES = (
     Query("count", "topic to count()", _TOPICS, PipelineBench.count, _BROKER_BARS),
-    Query("parquet", "topic to parquet", _TOPICS, PipelineBench.to_parquet, _BROKER_BARS),
-    Query("stream", "stream to parquet", _TOPICS, PipelineBench.stream_to_parquet, _BROKER_BARS),
+    Query(
+        "parquet",
+        "topic to parquet",
+        _TOPICS,
+        PipelineBench.to_parquet,
+        _BROKER_BARS,
+        loop_writes=True,
+    ),
+    Query(
+        "stream",
+        "stream to parquet",
+        _TOPICS,
+        PipelineBench.stream_to_parquet,
+        _BROKER_BARS,
+        loop_writes=True,
+    ),
     Query("segments-count", "segments to count()", _SEGMENTS, PipelineBench.count, _SEGMENT_BARS),
     Query(
         "segments-parquet",
@@ -197,16 +217,17 @@ def _measure(bench: PipelineBench, query: Query, rounds: int, *, with_official: 
                 case Subject.LIMIT:
                     rate = bench.rate(query.run, _OFFICIAL_FORMAT)
                 case _:
-                    rate = _loop_rate(bench.servers) if number else 0.0
+                    rate = bench.loop_rate(writes=query.loop_writes) if number else 0.0
             if number:
                 rates.append(rate)
     return Figure(query.measure, taken)
 
 
-def _loop_rate(servers: str) -> float:
-    """Rows a second of one consumer that polls one partition."""
-    command = [sys.executable, "-m", "tests.benchmarks.client_load", KAFKA_PYTHON, "consume"]
-    command += [servers, _TOPIC, str(_VALUE_BYTES), str(_LOOP_S)]
+def _loop_rate(servers: str, file: Path | None) -> float:
+    """Rows a second of a plain loop that counts, or writes them to a file."""
+    command = [sys.executable, "-m", "tests.benchmarks.plain_loop", servers, _TOPIC, str(_LOOP_S)]
+    if file is not None:
+        command.append(str(file))
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=_LOOP_TIMEOUT_S
     )
