@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kafkapy.clients.admin.admin_client_config import AdminClientConfig
@@ -28,6 +29,15 @@ _REFUSED_BY_SOURCE = {
 }
 _REFUSED_BY_SINK = {"key.serializer": _BINARY, "value.serializer": _BINARY}
 
+_CONFIGS: tuple[type[CommonClientConfig], ...] = (AdminClientConfig, ProducerConfig, ConsumerConfig)
+_KNOWN = {key.name: key for cls in _CONFIGS for key in config_keys(cls)}
+# What Kafka hides. Some names do not sound like it: PEM texts, with a private key, are among them.
+SECRET_SETTINGS = frozenset(n for n, key in _KNOWN.items() if key.type is ConfigType.PASSWORD)
+_COMPLAINT = re.compile(r" for configuration ([a-z.]+)(?=: )")
+_NAMES = "|".join(map(re.escape, sorted(_KNOWN, key=len, reverse=True)))
+# A name by itself: as a part of a path or of another name it is none.
+_MENTION = re.compile(rf"(?<![\w./-])({_NAMES})(?![\w/-]|\.\w)")
+
 ConfigT = TypeVar("ConfigT", bound=CommonClientConfig)
 
 
@@ -39,7 +49,7 @@ class KafkaClientOptions:
     serves a source and a sink.
     """
 
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)  # passwords are among them
 
     @staticmethod
     def for_source(options: Mapping[str, str]) -> KafkaClientOptions:
@@ -64,12 +74,26 @@ class KafkaClientOptions:
         try:
             return parse_client_config(cls, given, missing)
         except InvalidConfigurationError as error:
-            # Each was good by itself: two of them contradict each other.
-            raise OptionError(f"{PREFIX}*", str(error)) from error
+            raise option_error(error) from error
+
+
+def option_error(error: InvalidConfigurationError) -> OptionError:
+    """What a client says of its settings, in the names that they have as options."""
+    text = str(error)
+    named = set(_MENTION.findall(text))
+    if (told := _COMPLAINT.search(text)) is not None:
+        name = told[1]
+        text = text[: told.start()] + text[told.end() :]
+    elif len(named) == 1:
+        (name,) = named
+        text = text.removeprefix(name).lstrip()
+    else:
+        # Each was good by itself: they contradict each other.
+        name = "*"
+    return OptionError(f"{PREFIX}{name}", _MENTION.sub(rf"{PREFIX}\1", text))
 
 
 def _properties(options: Mapping[str, str], refused: Mapping[str, str]) -> dict[str, str]:
-    known = _known_settings()
     properties: dict[str, str] = {}
     for option, value in options.items():
         # Spark's options do not tell upper from lower case; Kafka's settings are all lower.
@@ -79,9 +103,9 @@ def _properties(options: Mapping[str, str], refused: Mapping[str, str]) -> dict[
         name = lowered.removeprefix(PREFIX)
         if name in refused:
             raise OptionError(lowered, refused[name])
-        key = known.get(name)
+        key = _KNOWN.get(name)
         if key is None:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = difflib.get_close_matches(name, _KNOWN, n=1)
             hint = f"; is {PREFIX}{near[0]} meant?" if near else ""
             raise OptionError(lowered, f"Kafka's clients have no setting {name}{hint}")
         _check(lowered, key, value)
@@ -91,12 +115,6 @@ def _properties(options: Mapping[str, str], refused: Mapping[str, str]) -> dict[
             f"{PREFIX}{BOOTSTRAP_SERVERS}", "required: brokers to ask first, as host:port,host:port"
         )
     return properties
-
-
-def _known_settings() -> dict[str, ConfigKey]:
-    configs: tuple[type[CommonClientConfig], ...]
-    configs = (AdminClientConfig, ProducerConfig, ConsumerConfig)
-    return {key.name: key for cls in configs for key in config_keys(cls)}
 
 
 def _check(option: str, key: ConfigKey, value: str) -> None:

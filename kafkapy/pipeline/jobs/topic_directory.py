@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kafkapy.clients.admin import AdminClient, OffsetSpec
 from kafkapy.clients.admin.admin_client_config import AdminClientConfig
-from kafkapy.common.errors import KafkaError
+from kafkapy.common.errors import AuthenticationError, InvalidConfigurationError, KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.jobs.pipeline_config import (
     DeadLetterTopic,
@@ -15,9 +15,15 @@ from kafkapy.pipeline.jobs.pipeline_config import (
     TopicSink,
     TopicSource,
 )
-from kafkapy.pipeline.kafka_client_options import KafkaClientOptions
+from kafkapy.pipeline.kafka_client_options import (
+    BOOTSTRAP_SERVERS,
+    PREFIX,
+    KafkaClientOptions,
+    option_error,
+)
 from kafkapy.pipeline.pipeline_errors import OptionError
 
+_SERVERS = f"{PREFIX}{BOOTSTRAP_SERVERS}"
 # In a source's JSON of offsets.
 EARLIEST = -2
 # The brokers are there or they are not: nobody should wait for a minute to learn it.
@@ -113,7 +119,7 @@ class TopicDirectory:
         existing = self._existing(place, options)
         for topic in topics:
             if topic not in existing:
-                servers = options["kafka.bootstrap.servers"]
+                servers = options[_SERVERS]
                 raise OptionError(f"{place} {key}", f"there is no topic {topic!r} at {servers}")
 
     def _existing(self, place: str, options: Mapping[str, str]) -> set[str]:
@@ -128,20 +134,26 @@ class TopicDirectory:
             client = KafkaClientOptions.for_source(options)
             properties = client.properties_for(AdminClientConfig)
             properties.setdefault("default.api.timeout.ms", str(self._timeout_ms))
-            return AdminClient(properties=properties)
+            try:
+                return AdminClient(properties=properties)
+            except InvalidConfigurationError as e:
+                raise option_error(e) from e
         except OptionError as e:
-            raise OptionError(f"{place} options.{e.option}", e.reason) from e
-        except KafkaError as e:
-            raise self._unreachable(place, options, e) from e
+            is_ours = e.option == _SERVERS
+            key = "bootstrap_servers" if is_ours else f"options.{e.option}"
+            raise OptionError(f"{place} {key}", e.reason) from e
 
     def _unreachable(self, place: str, options: Mapping[str, str], e: KafkaError) -> OptionError:
-        servers = options["kafka.bootstrap.servers"]
+        if isinstance(e, AuthenticationError):
+            # It names the broker. What is wrong, or missing, are the settings of TLS and SASL.
+            return OptionError(f"{place} options", str(e))
+        servers = options[_SERVERS]
         return OptionError(f"{place} bootstrap_servers", f"no answer from {servers}: {e}")
 
 
 def source_options(source: TopicSource) -> dict[str, str]:
-    return {**source.options, "kafka.bootstrap.servers": source.bootstrap_servers}
+    return {**source.options, _SERVERS: source.bootstrap_servers}
 
 
 def sink_options(sink: TopicSink | DeadLetterTopic) -> dict[str, str]:
-    return {**sink.options, "kafka.bootstrap.servers": sink.bootstrap_servers}
+    return {**sink.options, _SERVERS: sink.bootstrap_servers}

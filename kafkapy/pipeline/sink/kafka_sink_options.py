@@ -9,11 +9,13 @@ from typing import Any
 
 from kafkapy.clients.admin import AdminClient
 from kafkapy.clients.admin.admin_client_config import AdminClientConfig
+from kafkapy.clients.client_channel_builder import client_channel_builder
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.clients.producer.producer_config import ProducerConfig, parse_producer_config
 from kafkapy.common.errors import InvalidConfigurationError
-from kafkapy.pipeline.kafka_client_options import PREFIX, KafkaClientOptions
+from kafkapy.pipeline.kafka_client_options import PREFIX, KafkaClientOptions, option_error
 from kafkapy.pipeline.pipeline_errors import OptionError
+from kafkapy.utils.time import SystemTime
 
 TOPIC = "topic"
 EXACTLY_ONCE = "exactlyOnce"
@@ -67,10 +69,16 @@ class SinkOptions:
 
     def open_producer(self, **settings: Any) -> KafkaProducer:
         """With the user's settings; `settings` are the sink's own."""
-        return KafkaProducer(properties=self._producer_properties(), **settings)
+        try:
+            return KafkaProducer(properties=self._producer_properties(), **settings)
+        except InvalidConfigurationError as error:
+            raise option_error(error) from error
 
     def open_admin(self) -> AdminClient:
-        return AdminClient(properties=self.clients.properties_for(AdminClientConfig))
+        try:
+            return AdminClient(properties=self.clients.properties_for(AdminClientConfig))
+        except InvalidConfigurationError as error:
+            raise option_error(error) from error
 
     def _producer_properties(self) -> dict[str, str]:
         properties = {**_BATCHING, **self.clients.properties_for(ProducerConfig)}
@@ -89,9 +97,11 @@ class SinkOptions:
             )
         settings = {"transactional_id": self.transactional_id_prefix} if self.exactly_once else {}
         try:
-            parse_producer_config(self._producer_properties(), settings)
+            config = parse_producer_config(self._producer_properties(), settings)
+            # A certificate that is not there should not be each task's to find out.
+            client_channel_builder(config, SystemTime(), client_id=config.client_id)
         except InvalidConfigurationError as error:
-            raise OptionError(f"{PREFIX}*", str(error)) from error
+            raise option_error(error) from error
 
 
 def _refuse_misspelt(given: Mapping[str, str]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from kafkapy.common.errors import KafkaError
 from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.pipeline.sink.batch_commit import BatchCommit
 from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
@@ -15,6 +17,8 @@ from kafkapy.pipeline.sink.sink_commit_message import SinkCommitMessage, commit_
 from kafkapy.pipeline.sink.sink_schema import SinkSchema
 from kafkapy.pipeline.sink.sink_task import SinkTask
 from kafkapy.pipeline.sink.task_writer import TaskWriter
+
+logger = logging.getLogger(__name__)
 
 
 class KafkaStreamWriter(DataSourceStreamArrowWriter):
@@ -41,10 +45,8 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         if task.query_id is None or task.batch_id is None:
             raise PipelineError("exactlyOnce: Spark does not tell which batch of a query this is")
         job = self._job(task.query_id)
-        with self._options.open_admin() as admin:
-            # Before the transaction begins: that would abort one that is decided on.
-            is_decided = BatchCommit(admin, job, task.batch_id).is_decided()
-        if is_decided:
+        # Before the transaction begins: that would abort one that is decided on.
+        if self._is_decided(job, task.batch_id):
             return SinkCommitMessage(0, query_id=task.query_id, is_decided=True)
         return writer.write_in_transaction(iterator, job)
 
@@ -58,8 +60,24 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         told = commit_messages(messages)
         if self._options.exactly_once and told:
+            job = self._job(_query_id(told))
+            try:
+                with self._options.open_admin() as admin:
+                    BatchCommit(admin, job, batchId).abort()
+            except KafkaError:
+                # What made the batch fail is to be told, and would not be; the next try of it, or
+                # a time-out, ends them.
+                logger.warning("Transactions of %s are still open", job, exc_info=True)
+
+    def _is_decided(self, job: str, batch_id: int) -> bool:
+        try:
             with self._options.open_admin() as admin:
-                BatchCommit(admin, self._job(_query_id(told)), batchId).abort()
+                return BatchCommit(admin, job, batch_id).is_decided()
+        except KafkaError as error:
+            raise PipelineError(
+                f"batch {batch_id} of {job}: the brokers did not tell whether it was written"
+                f" before: {type(error).__name__}: {error}"
+            ) from error
 
     def _job(self, query_id: str) -> str:
         return f"{self._options.transactional_id_prefix}-{query_id}"

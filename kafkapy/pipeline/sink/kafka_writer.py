@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Sequence
 
@@ -11,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from kafkapy.clients.admin import AdminClient
 from kafkapy.clients.producer import PreparedTransaction
+from kafkapy.common.errors import KafkaError
 from kafkapy.pipeline.pipeline_errors import OptionError
 from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
 from kafkapy.pipeline.sink.sink_commit_message import commit_messages
@@ -18,6 +20,8 @@ from kafkapy.pipeline.sink.sink_schema import SinkSchema
 from kafkapy.pipeline.sink.sink_task import SinkTask
 from kafkapy.pipeline.sink.task_writer import TaskWriter
 from kafkapy.pipeline.sink.transaction_committer import TransactionCommitter
+
+logger = logging.getLogger(__name__)
 
 
 class KafkaWriter(DataSourceArrowWriter):
@@ -61,8 +65,12 @@ class KafkaWriter(DataSourceArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         if not self._options.exactly_once:
             return
-        with self._options.open_admin() as admin:
-            self._committer(admin).abort_others([])
+        try:
+            with self._options.open_admin() as admin:
+                self._committer(admin).abort_others([])
+        except KafkaError:
+            # What made the write fail is to be told, and would not be; a time-out ends them.
+            logger.warning("Transactions of %s are still open", self._job, exc_info=True)
 
     def _committer(self, admin: AdminClient) -> TransactionCommitter:
         return TransactionCommitter(admin, self._job)

@@ -19,8 +19,8 @@ from kafkapy.common.errors import (
     RetriableError,
 )
 from kafkapy.common.types import TopicPartition
-from kafkapy.pipeline.kafka_client_options import BOOTSTRAP_SERVERS, PREFIX
-from kafkapy.pipeline.pipeline_errors import OptionError, PipelineError
+from kafkapy.pipeline.kafka_client_options import BOOTSTRAP_SERVERS, PREFIX, option_error
+from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.pipeline.source.consumer_strategy import AssignedPartitions
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.utils.time import Time
@@ -148,5 +148,5 @@ class KafkaOffsetReader:
             try:
                 self._admin = AdminClient(properties=properties, time=self._time)
             except InvalidConfigurationError as error:
-                raise OptionError(f"{PREFIX}{BOOTSTRAP_SERVERS}", str(error)) from error
+                raise option_error(error) from error
         return self._admin

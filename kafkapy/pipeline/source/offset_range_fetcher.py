@@ -30,8 +30,8 @@ from kafkapy.common.record.record_batch import (
 from kafkapy.common.types import ZERO_UUID
 from kafkapy.pipeline.columnar.record_columns_decoder import RecordColumnsDecoder
 from kafkapy.pipeline.columnar.record_schema import RecordSchema
-from kafkapy.pipeline.kafka_client_options import BOOTSTRAP_SERVERS, PREFIX
-from kafkapy.pipeline.pipeline_errors import CorruptDataError, OptionError, PipelineError
+from kafkapy.pipeline.kafka_client_options import option_error
+from kafkapy.pipeline.pipeline_errors import CorruptDataError, PipelineError
 from kafkapy.pipeline.source.data_loss_reporter import DataLossReporter
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.pipeline.source.offset_range import OffsetRange
@@ -83,7 +83,7 @@ class OffsetRangeFetcher:
                 client_id=self._config.client_id or self._options.group_id_prefix,
             )
         except InvalidConfigurationError as error:
-            raise OptionError(f"{PREFIX}{BOOTSTRAP_SERVERS}", str(error)) from error
+            raise option_error(error) from error
         decoder = self._decoder(self._range.from_offset)
         try:
             with client:

@@ -35,6 +35,8 @@ value = "value"
 type = "topic"
 topic = "dead"
 """
+_TLS = """{ kafka.security.protocol = "SSL", kafka.ssl.truststore.type = "PEM", \
+kafka.ssl.truststore.location = "/nowhere.pem" }"""
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,10 @@ def test_topics_that_are_there_are_not_talked_about(broker: EmbeddedBroker, tmp_
         (
             {"topics": "topics = 'orders'\noptions = { 'kafka.fetch.mini.bytes' = 1 }"},
             "[[source]] orders options.kafka.fetch.mini.bytes: Kafka's clients have no setting",
+        ),
+        (
+            {"topics": f"topics = 'orders'\noptions = {_TLS}"},
+            "[[source]] orders options.kafka.ssl.truststore.location: Invalid value /nowhere.pem: ",
         ),
     ],
 )

@@ -67,6 +67,15 @@ def test_settings_that_contradict_each_other_are_told() -> None:
         options.config(ConsumerConfig)
 
 
+def test_secrets_are_not_seen_by_whoever_prints_the_options() -> None:
+    given = {**SERVERS, "kafka.sasl.jaas.config": "hunter2", "kafka.ssl.keystore.key": "hunter2"}
+
+    options = KafkaClientOptions.for_source(given)
+
+    assert options.properties["ssl.keystore.key"] == "hunter2"
+    assert "hunter2" not in f"{options} {options.config(ConsumerConfig)}"
+
+
 def test_each_client_gets_the_settings_it_has() -> None:
     options = KafkaClientOptions.for_source(
         {**SERVERS, "kafka.isolation.level": "read_committed", "kafka.acks": "1"}

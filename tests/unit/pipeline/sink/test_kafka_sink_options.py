@@ -9,6 +9,7 @@ from kafkapy.pipeline.pipeline_errors import OptionError
 from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
 
 SERVERS = {"kafka.bootstrap.servers": "localhost:9092"}
+TLS = {"kafka.security.protocol": "SSL", "kafka.ssl.truststore.type": "PEM"}
 
 
 def test_only_the_brokers_are_required() -> None:
@@ -66,6 +67,21 @@ def test_default_is_at_least_once_by_an_idempotent_producer() -> None:
         ({"kafka.linger.ms": "soon"}, "kafka.linger.ms", "soon"),
         ({"exactlyOnce": "true", "kafka.acks": "1"}, "kafka.*", "acks must be all"),
         ({"exactlyOnce": "true", "kafka.enable.idempotence": "false"}, "kafka.*", "idempotence"),
+        (
+            {**TLS, "kafka.ssl.truststore.location": "/nowhere/ca.pem"},
+            "kafka.ssl.truststore.location",
+            "^kafka.ssl.truststore.location: Invalid value /nowhere/ca.pem: No such file",
+        ),
+        (
+            {**TLS, "kafka.ssl.keystore.location": "/nowhere/ssl.keystore.key"},
+            "kafka.ssl.keystore.type",
+            "^kafka.ssl.keystore.type: Invalid value JKS: .* set kafka.ssl.keystore.type=PEM$",
+        ),
+        (
+            {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"},
+            "kafka.sasl.jaas.config",
+            "^kafka.sasl.jaas.config: is not set: PLAIN needs",
+        ),
     ],
 )
 def test_wrong_option_is_named(given: dict[str, str | None], option: str, reason: str) -> None:
