@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafkapy.common.password import HIDDEN
 from kafkapy.pipeline.jobs.output import Output
 from kafkapy.pipeline.jobs.pipeline_config import (
     ConsoleSink,
@@ -17,10 +19,15 @@ from kafkapy.pipeline.jobs.pipeline_config import (
     TopicSink,
     TopicSource,
 )
+from kafkapy.pipeline.kafka_client_options import PREFIX, SECRET_SETTINGS
 
-# Parts of the names of settings whose values are nobody's business.
-_SECRET_PARTS = ("password", "secret", "jaas", "token", "credential", "keystore.key", "private")
-_HIDDEN = "[hidden]"
+# Settings whose values are nobody's business, by their names, beside those that Kafka hides.
+_SECRET = re.compile(r"(?i)password|secret|jaas|token|credential|private|(?:access|api)[._]?key")
+# A password in the middle of a value: of options for Java, of a URL. Paths may have such words.
+_TELLS_SECRET = re.compile(
+    r"(?i)(?:password|secret|token|credential)[\w.-]*\s*[=:]|://[^/\s]*:[^/\s]*@"
+)
+_SECRET_OPTIONS = frozenset(f"{PREFIX}{name}" for name in SECRET_SETTINGS)
 
 
 def summary(config: PipelineConfig, outputs: Sequence[Output]) -> list[str]:
@@ -30,7 +37,7 @@ def summary(config: PipelineConfig, outputs: Sequence[Output]) -> list[str]:
 def shown_options(options: Mapping[str, str]) -> str:
     """`name=value …`, with what may be a secret left out."""
     return " ".join(
-        f"{name}={_HIDDEN if _is_secret(name) else value}" for name, value in options.items()
+        f"{name}={HIDDEN if _is_secret(name, value) else value}" for name, value in options.items()
     )
 
 
@@ -102,5 +109,6 @@ def _dead_letters(config: PipelineConfig) -> str:
     return f"parquet {target.path} (exactly once)"
 
 
-def _is_secret(name: str) -> bool:
-    return any(part in name.lower() for part in _SECRET_PARTS)
+def _is_secret(name: str, value: str) -> bool:
+    is_called_so = _SECRET.search(name) is not None or name.lower() in _SECRET_OPTIONS
+    return is_called_so or _TELLS_SECRET.search(value) is not None

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import SparkSession
 
+from kafkapy.pipeline.kafka_client_options import PREFIX, SECRET_SETTINGS
 from kafkapy.pipeline.segments.segment_data_source import SegmentDataSource
 from kafkapy.pipeline.spark.kafka_data_source import KafkaDataSource
 
+# Which options Spark hides where it shows those of a source: in the plans of streams, and in
+# messages that have one. By itself it goes by words like password, and would show a private key.
+REDACTION = "spark.sql.redaction.options.regex"
+_SECRETS = "|".join(re.escape(f"{PREFIX}{name}") for name in sorted(SECRET_SETTINGS))
+_HIDES_SECRETS = f"(?i:{_SECRETS})"
+
 
 def register_data_sources(spark: SparkSession) -> None:
-    """Makes format("kafkapy") and format("kafkapy-segments") known. Idempotent."""
+    """Makes format("kafkapy") and format("kafkapy-segments") known. Idempotent.
+
+    What Kafka calls a secret is then one for the session, too.
+    """
     for source in (KafkaDataSource, SegmentDataSource):
         spark.dataSource.register(source)
+    hidden = spark.conf.get(REDACTION) or ""
+    if _HIDES_SECRETS not in hidden:
+        spark.conf.set(REDACTION, "|".join(filter(None, (hidden, _HIDES_SECRETS))))
