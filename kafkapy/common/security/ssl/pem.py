@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 
-_SECTION = re.compile(r"-+BEGIN\s+([^-]+?)\s*-+(.*?)-+END\s+\1\s*-+", re.DOTALL)
+# At the end no more dashes than belong there: those of the next section may follow at once.
+_SECTION = re.compile(r"-+BEGIN\s+([^-]+?)\s*-+(.*?)-+END\s+\1\s*-{1,5}", re.DOTALL)
 _LINE = 64
 
 

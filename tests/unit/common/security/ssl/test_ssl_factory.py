@@ -48,16 +48,20 @@ def test_defaults_check_host_names_and_trust_what_the_system_trusts() -> None:
     assert context.maximum_version is ssl.TLSVersion.TLSv1_3
 
 
+@pytest.mark.parametrize("instead_of_line_break", [" ", ""])
 def test_trust_store_may_be_a_file_or_a_text_without_line_breaks(
-    authority: CertificateAuthority,
+    authority: CertificateAuthority, tmp_path: Path, instead_of_line_break: str
 ) -> None:
-    text = authority.certificate.read_text()
-    by_file = replace(PEM, ssl_truststore_location=str(authority.certificate))
-    by_text = replace(PEM, ssl_truststore_certificates=Password(text.replace("\n", " ")))
+    other = CertificateAuthority(authority.certificate.parent, "other")
+    both = tmp_path / "both"
+    both.write_text(authority.certificate.read_text() + other.certificate.read_text())
+    text = both.read_text().replace("\n", instead_of_line_break)
+    by_file = replace(PEM, ssl_truststore_location=str(both))
+    by_text = replace(PEM, ssl_truststore_certificates=Password(text))
 
     for config in (by_file, by_text):
         context = SslFactory(config).new_client_context()
-        assert [len(c["subject"]) for c in context.get_ca_certs()] == [1]
+        assert [len(c["subject"]) for c in context.get_ca_certs()] == [1, 1]
 
 
 def test_key_store_may_be_a_file_or_two_texts(sealed: Identity) -> None:
@@ -68,8 +72,10 @@ def test_key_store_may_be_a_file_or_two_texts(sealed: Identity) -> None:
         ssl_keystore_key=Password(sealed.key.read_text()),
         ssl_keystore_certificate_chain=Password(sealed.certificate.read_text()),
     )
+    # Without the line break at its end, which a setting loses.
+    by_setting = replace(by_text, ssl_keystore_key=Password(sealed.key.read_text().strip()))
 
-    for config in (by_file, by_text):
+    for config in (by_file, by_text, by_setting):
         SslFactory(config).new_client_context()
 
 
