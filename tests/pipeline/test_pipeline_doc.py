@@ -1,7 +1,9 @@
-"""The examples of docs/pipeline.md run as they stand, one after the other."""
+"""The examples of docs/pipeline.md run as they stand, one after the other.
+
+Those that need a broker with TLS and SASL are in test_security.py.
+"""
 
 import re
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -10,9 +12,8 @@ from kafkapy.pipeline.segments import segment_options
 from kafkapy.pipeline.sink import kafka_sink_options
 from kafkapy.pipeline.source import kafka_source_options
 from kafkapy.testing.broker_process import BrokerProcess
+from tests.pipeline.pipeline_document import DOCUMENT, SECURITY, examples, sections
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "pipeline.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
 TOPICS = ("orders", "orders-in-capitals")
 
 
@@ -21,7 +22,7 @@ def test_the_examples_work(spark: SparkSession, spark_broker: BrokerProcess) -> 
         spark_broker.create_topic(topic)
     shared: dict[str, Any] = {}
 
-    for example in EXAMPLES:
+    for example in examples(other_than=SECURITY):
         code = example.replace("127.0.0.1:9092", spark_broker.bootstrap_servers)
         code = code.replace("/tmp/kafkapy-logs", str(spark_broker.log_dir))
         exec(compile(code, str(DOCUMENT), "exec"), shared)
@@ -31,8 +32,7 @@ def test_the_examples_work(spark: SparkSession, spark_broker: BrokerProcess) -> 
 
 
 def test_every_option_is_described() -> None:
-    sections = re.split(r"^## ", DOCUMENT.read_text(), flags=re.MULTILINE)
-    tables = {section.split("\n", 1)[0]: _first_cells(section) for section in sections}
+    tables = {title: _first_cells(text) for title, text in sections().items()}
     declared = {
         "Reading a topic": {
             *kafka_source_options._OWN_OPTIONS,
