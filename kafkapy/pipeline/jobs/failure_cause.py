@@ -11,7 +11,8 @@ _TRACEBACK = "Traceback (most recent call last):"
 _QUERY_DESCRIPTION = "=== Streaming Query ==="
 # What came from Java and is none of Spark's own exceptions begins with the call.
 _PY4J = "An error occurred while calling "
-_JAVA_ERROR = re.compile(r"^[\w.$]+(?:Exception|Error): ")
+# An error of Java itself, such as NoSuchMethodError, says little without its name.
+_JAVA_ERROR = re.compile(r"^(?!java\.lang\.\w+Error: )[\w.$]+(?:Exception|Error): ")
 # In front of Spark's own messages, with the Java class or without it.
 _ERROR_CLASS = re.compile(r"^(?:[\w.$]+: )?\[[A-Z0-9_.]+\] +")
 _SQL_STATE = re.compile(r" SQLSTATE: \w+;?")

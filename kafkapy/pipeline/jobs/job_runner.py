@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -126,7 +127,8 @@ class JobRunner:
     def _start(self, output: Output) -> StreamingQuery:
         try:
             query = output.start(self._config.trigger, self._checkpoint.of_query(output.name))
-        except PySparkException as e:
+        except (PySparkException, Py4JError) as e:
+            # What Java raises that is none of Spark's own: a library made for another Spark, say.
             raise _failed(output.name, e) from e
         # One after another: each starts a Python process for its source, which has to be there
         # within ten seconds, and a small machine that starts many at once is slower than that.

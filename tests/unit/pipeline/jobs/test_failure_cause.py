@@ -45,6 +45,11 @@ ValueError: boom at 3
             " [DATA_SOURCE_NOT_FOUND] Failed to find it. SQLSTATE: 42K02\n\tat a.b.C",
             "Failed to find it.",
         ),
+        (
+            "An error occurred while calling o1.start.\n: java.lang.NoSuchMethodError: 'void a.B()'"
+            "\n\tat a.b.C",
+            "java.lang.NoSuchMethodError: 'void a.B()'",
+        ),
         ("org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad", "bad"),
         ("org.apache.SomeException: disk full\n\tat a.b.C", "org.apache.SomeException: disk full"),
     ],
