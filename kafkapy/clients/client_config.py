@@ -16,6 +16,7 @@ from kafkapy.common.config_def import (
     ConfigKey,
     ConfigType,
     Importance,
+    InvalidValueError,
     at_least,
     config,
     config_keys,
@@ -212,9 +213,8 @@ def _typed(key: ConfigKey, value: Any) -> Any:
     if not good:
         # Whatever was meant as a password is a secret.
         shown = HIDDEN if key.type is ConfigType.PASSWORD else repr(value)
-        raise InvalidConfigurationError(
-            f"Invalid value {shown} for configuration {key.name}: "
-            f"expected {key.type.name.lower()}, not {type(value).__name__}"
+        raise InvalidValueError(
+            key.name, shown, f"expected {key.type.name.lower()}, not {type(value).__name__}"
         )
     key.validate(value)
     return value

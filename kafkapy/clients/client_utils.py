@@ -14,7 +14,7 @@ from kafkapy.clients.client_config import REBOOTSTRAP, RESOLVE_CANONICAL, Common
 from kafkapy.clients.metadata import Metadata
 from kafkapy.clients.metadata_updater import MetadataUpdater
 from kafkapy.clients.network_client import NetworkClient, NetworkClientConfig
-from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.config_def import InvalidValueError
 from kafkapy.common.network.selector import Selector
 from kafkapy.common.network.send_receive import UNLIMITED
 from kafkapy.utils.time import Time
@@ -28,16 +28,14 @@ def parse_and_validate_addresses(
 ) -> list[tuple[str, int]]:
     """The (host, port) of each server that has an address.
 
-    InvalidConfigurationError for one that is malformed, or when none can be resolved.
+    InvalidValueError for one that is malformed, or when none can be resolved.
     """
     addresses: list[tuple[str, int]] = []
     servers = tuple(servers)
     for server in servers:
         found = _ADDRESS.fullmatch(server)
         if found is None or not 0 < int(found[3]) <= 65535:
-            raise InvalidConfigurationError(
-                f"Invalid address {server!r} in bootstrap.servers: expected host:port"
-            )
+            raise InvalidValueError("bootstrap.servers", repr(server), "expected host:port")
         host, port = found[1] or found[2], int(found[3])
         try:
             answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -49,8 +47,8 @@ def parse_and_validate_addresses(
         else:
             addresses.append((host, port))
     if not addresses:
-        raise InvalidConfigurationError(
-            f"None of the bootstrap.servers can be resolved: {', '.join(servers)}"
+        raise InvalidValueError(
+            "bootstrap.servers", ",".join(servers), "none of these can be resolved"
         )
     return addresses
 

@@ -57,6 +57,16 @@ class Synonym:
     scale: int = 1
 
 
+class InvalidValueError(InvalidConfigurationError):
+    """A setting has a value that it cannot have, which is shown if there is one to show."""
+
+    def __init__(self, name: str, value: str, reason: str) -> None:
+        shown = f" {value}" if value else ""
+        super().__init__(f"Invalid value{shown} for configuration {name}: {reason}")
+        self.name = name
+        self.reason = f"Invalid value{shown}: {reason}"
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """Everything declared about one setting."""
@@ -73,7 +83,7 @@ class ConfigKey:
     field_name: str
 
     def parse(self, text: str, *, name: str | None = None) -> Any:
-        """The typed value of `text`; raises InvalidConfigurationError naming the property."""
+        """The typed value of `text`; raises InvalidValueError naming the property."""
         name = name or self.name
         value = self._convert(text.strip(), name)
         self.validate(value, name=name)
@@ -84,10 +94,7 @@ class ConfigKey:
             return
         complaint = self.validator(value) if self.validator is not None else None
         if complaint is not None:
-            raise InvalidConfigurationError(
-                f"Invalid value {self.format(value)} for configuration {name or self.name}: "
-                f"{complaint}"
-            )
+            raise InvalidValueError(name or self.name, self.format(value), complaint)
 
     def format(self, value: Any) -> str:
         """The property-file form of a value."""
@@ -134,9 +141,7 @@ class ConfigKey:
                 return Password(text)
             case _:
                 return text
-        raise InvalidConfigurationError(
-            f"Invalid value {text!r} for configuration {name}: expected {expected}"
-        )
+        raise InvalidValueError(name, repr(text), f"expected {expected}")
 
 
 def config(

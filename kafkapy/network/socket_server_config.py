@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafkapy.common.config_def import ConfigType, Importance, at_least, config
-from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.config_def import ConfigType, Importance, InvalidValueError, at_least, config
 
 NO_LIMIT = 2**31 - 1
 UNBOUNDED = -1
@@ -110,9 +109,10 @@ class SocketServerConfig:
             self.max_connections_per_ip == 0 and not self.max_connections_per_ip_overrides
         )
         if zero_without_overrides:
-            raise InvalidConfigurationError(
-                "Invalid value 0 for configuration max.connections.per.ip: 0 needs "
-                "max.connections.per.ip.overrides, or nobody could connect"
+            raise InvalidValueError(
+                "max.connections.per.ip",
+                "0",
+                "0 needs max.connections.per.ip.overrides, or nobody could connect",
             )
 
     def connections_per_ip_overrides(self) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -12,7 +11,7 @@ from kafkapy.clients.admin.admin_client_config import AdminClientConfig
 from kafkapy.clients.client_config import CommonClientConfig, parse_client_config
 from kafkapy.clients.consumer.consumer_config import ConsumerConfig
 from kafkapy.clients.producer.producer_config import ProducerConfig
-from kafkapy.common.config_def import ConfigKey, ConfigType, config_keys
+from kafkapy.common.config_def import ConfigKey, ConfigType, InvalidValueError, config_keys
 from kafkapy.common.errors import InvalidConfigurationError
 from kafkapy.pipeline.pipeline_errors import OptionError
 
@@ -33,10 +32,6 @@ _CONFIGS: tuple[type[CommonClientConfig], ...] = (AdminClientConfig, ProducerCon
 _KNOWN = {key.name: key for cls in _CONFIGS for key in config_keys(cls)}
 # What Kafka hides. Some names do not sound like it: PEM texts, with a private key, are among them.
 SECRET_SETTINGS = frozenset(n for n, key in _KNOWN.items() if key.type is ConfigType.PASSWORD)
-_COMPLAINT = re.compile(r" for configuration ([a-z.]+)(?=: )")
-_NAMES = "|".join(map(re.escape, sorted(_KNOWN, key=len, reverse=True)))
-# A name by itself: as a part of a path or of another name it is none.
-_MENTION = re.compile(rf"(?<![\w./-])({_NAMES})(?![\w/-]|\.\w)")
 
 ConfigT = TypeVar("ConfigT", bound=CommonClientConfig)
 
@@ -78,19 +73,10 @@ class KafkaClientOptions:
 
 
 def option_error(error: InvalidConfigurationError) -> OptionError:
-    """What a client says of its settings, in the names that they have as options."""
-    text = str(error)
-    named = set(_MENTION.findall(text))
-    if (told := _COMPLAINT.search(text)) is not None:
-        name = told[1]
-        text = text[: told.start()] + text[told.end() :]
-    elif len(named) == 1:
-        (name,) = named
-        text = text.removeprefix(name).lstrip()
-    else:
-        # Each was good by itself: they contradict each other.
-        name = "*"
-    return OptionError(f"{PREFIX}{name}", _MENTION.sub(rf"{PREFIX}\1", text))
+    """What a client says of its settings, of the option that it was."""
+    if isinstance(error, InvalidValueError):
+        return OptionError(f"{PREFIX}{error.name}", error.reason)
+    return OptionError(f"{PREFIX}*", str(error))
 
 
 def _properties(options: Mapping[str, str], refused: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from kafkapy.common.config_def import (
     ConfigKey,
     ConfigType,
     Importance,
+    InvalidValueError,
     at_least,
     between,
     config,
@@ -20,7 +21,6 @@ from kafkapy.common.config_def import (
     one_of,
     parse,
 )
-from kafkapy.common.errors import InvalidConfigurationError
 from kafkapy.common.metrics.naming import MetricsNaming
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.coordinator.group.group_coordinator_config import GroupCoordinatorConfig
@@ -197,7 +197,7 @@ class BrokerConfig:
 
 
 class KafkaConfig:
-    """All settings of one broker; immutable. Raises InvalidConfigurationError naming the property.
+    """All settings of one broker; immutable. Raises InvalidValueError.
 
     Ports: kafka.server.KafkaConfig
     """
@@ -226,9 +226,10 @@ class KafkaConfig:
         self.transaction_coordinator = parse(TransactionCoordinatorConfig, properties)
         self.topic_defaults = parse(LogConfig, properties, use_name=False)
         if self.broker.broker_id > self.broker.reserved_broker_max_id:
-            raise InvalidConfigurationError(
-                f"Invalid value {self.broker.broker_id} for configuration broker.id: must be at "
-                f"most reserved.broker.max.id ({self.broker.reserved_broker_max_id})"
+            raise InvalidValueError(
+                "broker.id",
+                str(self.broker.broker_id),
+                f"must be at most reserved.broker.max.id ({self.broker.reserved_broker_max_id})",
             )
         self._security_protocols = self._parse_security_protocol_map()
         self.listeners = self._parse_end_points("listeners", self.broker.listeners)
@@ -244,9 +245,10 @@ class KafkaConfig:
             else None
         )
         if self.control_plane_listener_name == self.inter_broker_listener_name:
-            raise InvalidConfigurationError(
-                f"Invalid value {self.control_plane_listener_name} for configuration "
-                "control.plane.listener.name: must differ from inter.broker.listener.name"
+            raise InvalidValueError(
+                "control.plane.listener.name",
+                self.inter_broker_listener_name,
+                "must differ from inter.broker.listener.name",
             )
 
     @property
@@ -274,9 +276,10 @@ class KafkaConfig:
         )
         missing = {e.listener_name for e in end_points} - {e.listener_name for e in self.listeners}
         if missing:
-            raise InvalidConfigurationError(
-                f"Invalid value {','.join(self.broker.advertised_listeners)} for configuration "
-                f"{name}: no such listener: {', '.join(sorted(missing))}"
+            raise InvalidValueError(
+                name,
+                ",".join(self.broker.advertised_listeners),
+                f"no such listener: {', '.join(sorted(missing))}",
             )
         return tuple(
             EndPoint(
@@ -350,17 +353,18 @@ class KafkaConfig:
             try:
                 mapping[listener.strip().upper()] = SecurityProtocol[protocol.strip().upper()]
             except KeyError:
-                raise InvalidConfigurationError(
-                    f"Invalid value {entry} for configuration listener.security.protocol.map: "
-                    f"expected NAME:PROTOCOL with a protocol of "
-                    f"{', '.join(p.name for p in SecurityProtocol)}"
+                protocols = ", ".join(p.name for p in SecurityProtocol)
+                raise InvalidValueError(
+                    "listener.security.protocol.map",
+                    entry,
+                    f"expected NAME:PROTOCOL with a protocol of {protocols}",
                 ) from None
         return mapping
 
     def _parse_end_points(self, name: str, texts: tuple[str, ...]) -> tuple[EndPoint, ...]:
         end_points = tuple(self._parse_end_point(name, text) for text in texts)
         if not end_points:
-            raise InvalidConfigurationError(f"Invalid value for configuration {name}: it is empty")
+            raise InvalidValueError(name, "", "it is empty")
         _refuse_repeats(name, [e.listener_name for e in end_points])
         if name == "listeners":
             _refuse_repeats(name, [(e.host, e.port) for e in end_points if e.port != 0])
@@ -371,28 +375,21 @@ class KafkaConfig:
         host, colon, port = address.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
         if not (separator and colon and port.isdigit() and int(port) <= 65535):
-            raise InvalidConfigurationError(
-                f"Invalid value {text} for configuration {name}: expected NAME://host:port"
-            )
+            raise InvalidValueError(name, text, "expected NAME://host:port")
         listener = listener.upper()
         protocol = self._security_protocols.get(listener)
         if protocol is None:
-            raise InvalidConfigurationError(
-                f"Invalid value {text} for configuration {name}: the listener {listener} is not "
-                "in listener.security.protocol.map"
+            raise InvalidValueError(
+                name, text, f"the listener {listener} is not in listener.security.protocol.map"
             )
         if protocol is not SecurityProtocol.PLAINTEXT:
-            raise InvalidConfigurationError(
-                f"Invalid value {text} for configuration {name}: {protocol.name} is not supported"
-            )
+            raise InvalidValueError(name, text, f"{protocol.name} is not supported")
         return EndPoint(listener, protocol, host, int(port))
 
     def _named_listener(self, name: str, listener: str) -> str:
         listener = listener.upper()
         if listener not in {e.listener_name for e in self.listeners}:
-            raise InvalidConfigurationError(
-                f"Invalid value {listener} for configuration {name}: no such listener"
-            )
+            raise InvalidValueError(name, listener, "no such listener")
         return listener
 
     @staticmethod
@@ -416,6 +413,4 @@ class BrokerKey:
 def _refuse_repeats(name: str, values: list[Any]) -> None:
     repeated = {value for value in values if values.count(value) > 1}
     if repeated:
-        raise InvalidConfigurationError(
-            f"Invalid value for configuration {name}: {repeated.pop()} is named twice"
-        )
+        raise InvalidValueError(name, "", f"{repeated.pop()} is named twice")

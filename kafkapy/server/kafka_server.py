@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkapy.common.errors import InvalidConfigurationError, KafkaError, KafkaStorageError
+from kafkapy.common.config_def import InvalidValueError
+from kafkapy.common.errors import KafkaError, KafkaStorageError
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Gauge
 from kafkapy.common.types import (
@@ -299,9 +300,10 @@ class KafkaServer:
             )
         configured = self._config.broker.broker_id
         if stored is not None and configured >= 0 and stored.broker_id != configured:
-            raise InvalidConfigurationError(
-                f"Invalid value {configured} for configuration broker.id: the directories of "
-                f"log.dirs belong to broker {stored.broker_id}"
+            raise InvalidValueError(
+                "broker.id",
+                str(configured),
+                f"the directories of log.dirs belong to broker {stored.broker_id}",
             )
         if configured >= 0:
             self.broker_id = configured

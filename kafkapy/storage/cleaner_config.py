@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafkapy.common.config_def import ConfigType, at_least, config
-from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.config_def import ConfigType, InvalidValueError, at_least, config
 
 UNLIMITED_RATE = 1.7976931348623157e308
 _MIN_DEDUPE_BYTES_PER_THREAD = 1 << 20
@@ -69,26 +68,27 @@ class CleanerConfig:
     )
 
     def validate(self) -> None:
-        """What no single setting can tell; raises InvalidConfigurationError.
+        """What no single setting can tell; raises InvalidValueError.
 
         Ports: kafka.server.KafkaConfig.validateValues
         """
         threads = max(self.num_threads, 1)
         if self.dedupe_buffer_size // threads <= _MIN_DEDUPE_BYTES_PER_THREAD:
-            raise InvalidConfigurationError(
-                f"Invalid value {self.dedupe_buffer_size} for configuration "
-                "log.cleaner.dedupe.buffer.size: must be more than 1 MiB for each of "
-                f"log.cleaner.threads ({threads})"
+            raise InvalidValueError(
+                "log.cleaner.dedupe.buffer.size",
+                str(self.dedupe_buffer_size),
+                f"must be more than 1 MiB for each of log.cleaner.threads ({threads})",
             )
 
     def validate_change_to(self, new: "CleanerConfig") -> None:
-        """Raises InvalidConfigurationError if a running cleaner cannot take a change.
+        """Raises InvalidValueError if a running cleaner cannot take a change.
 
         Ports: kafka.log.LogCleaner.validateReconfiguration
         """
         before, after = self.num_threads, new.num_threads
         if after != before and (after < 1 or not before // 2 <= after <= before * 2):
-            raise InvalidConfigurationError(
-                f"Invalid value {after} for configuration log.cleaner.threads: must be at least 1, "
-                f"and between half and twice the present {before}"
+            raise InvalidValueError(
+                "log.cleaner.threads",
+                str(after),
+                f"must be at least 1, and between half and twice the present {before}",
             )

@@ -43,7 +43,7 @@ SERVER = "127.0.0.1:9092"
         ({"bootstrap_servers": SERVER, "transactional_id": "t", "acks": 1}, "transactional.id"),
         (
             {"bootstrap_servers": SERVER, "delivery_timeout_ms": 1000},
-            "delivery.timeout.ms must be at least",
+            "delivery.timeout.ms: must be at least",
         ),
         ({"properties": {"bootstrap.servers": SERVER, "no.such": 1}}, "no.such"),
     ],

@@ -30,7 +30,7 @@ from kafkapy.clients.consumer.offset_reset_strategy import OffsetResetStrategy
 from kafkapy.clients.consumer.subscription_state import SubscriptionState
 from kafkapy.clients.consumer.topic_metadata_fetcher import TopicMetadataFetcher
 from kafkapy.clients.deadline import Deadline
-from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.config_def import InvalidValueError
 from kafkapy.utils.backoff import ExponentialBackoff
 from kafkapy.utils.time import Time
 
@@ -69,18 +69,16 @@ class ConsumerParts:
         client_id: str,
         is_auto_commit_explicit: bool,
     ) -> ConsumerParts:
-        """Raises InvalidConfigurationError for settings that do not go together."""
+        """Raises InvalidValueError for settings that do not go together."""
         auto_commit = config.enable_auto_commit
         if config.group_id is None and auto_commit:
             if is_auto_commit_explicit:
-                raise InvalidConfigurationError(
-                    "enable.auto.commit cannot be true without a group.id"
-                )
+                raise InvalidValueError("enable.auto.commit", "true", "there is no group.id")
             auto_commit = False
         assignors = [resolve_assignor(each) for each in config.partition_assignment_strategy]
         if len({assignor.name for assignor in assignors}) < len(assignors):
-            raise InvalidConfigurationError(
-                "partition.assignment.strategy names an assignor more than once"
+            raise InvalidValueError(
+                "partition.assignment.strategy", "", "it names an assignor more than once"
             )
         subscriptions = SubscriptionState(OffsetResetStrategy(config.auto_offset_reset))
         metrics = ConsumerMetrics(time)
@@ -179,9 +177,11 @@ def resolve_assignor(given: Any) -> ConsumerPartitionAssignor:
     known = _names(_ASSIGNORS)
     if isinstance(given, str) and (cls := known.get(given.rpartition(".")[2])) is not None:
         return cls()
-    raise InvalidConfigurationError(
-        f"Invalid value {given!r} for configuration partition.assignment.strategy: expected one"
-        f" of {', '.join(cls.name for cls in _ASSIGNORS)}, or a ConsumerPartitionAssignor"
+    raise InvalidValueError(
+        "partition.assignment.strategy",
+        repr(given),
+        f"expected one of {', '.join(cls.name for cls in _ASSIGNORS)}, or a"
+        " ConsumerPartitionAssignor",
     )
 
 

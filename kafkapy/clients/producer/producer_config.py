@@ -14,6 +14,7 @@ from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.common.config_def import (
     ConfigType,
     Importance,
+    InvalidValueError,
     at_least,
     between,
     config,
@@ -219,9 +220,10 @@ def parse_producer_config(
     shortest_ms = min(parsed.linger_ms + parsed.request_timeout_ms, _MAX_INT)
     if parsed.delivery_timeout_ms < shortest_ms:
         if "delivery_timeout_ms" in given:
-            raise InvalidConfigurationError(
-                "delivery.timeout.ms must be at least linger.ms + request.timeout.ms, which is"
-                f" {shortest_ms}, not {parsed.delivery_timeout_ms}"
+            raise InvalidValueError(
+                "delivery.timeout.ms",
+                str(parsed.delivery_timeout_ms),
+                f"must be at least linger.ms + request.timeout.ms, which is {shortest_ms}",
             )
         parsed = dataclasses.replace(parsed, delivery_timeout_ms=shortest_ms)
     return parsed
@@ -251,7 +253,7 @@ def _with_idempotence_checked(parsed: ProducerConfig, given: set[str]) -> Produc
     enabled = parsed.enable_idempotence
     if enabled and obstacles:
         if "enable_idempotence" in given:
-            raise InvalidConfigurationError(f"With enable.idempotence {', '.join(obstacles)}")
+            raise InvalidValueError("enable.idempotence", "true", ", ".join(obstacles))
         enabled = False
     if not enabled and parsed.transactional_id is not None:
         reason = f": {', '.join(obstacles)}" if obstacles else ""

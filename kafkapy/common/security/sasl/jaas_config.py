@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafkapy.common.errors import InvalidConfigurationError
-from kafkapy.common.password import Password
+from kafkapy.common.config_def import InvalidValueError
+from kafkapy.common.password import HIDDEN, Password
 
 _NAME = "sasl.jaas.config"
 _FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
@@ -36,7 +36,7 @@ class JaasConfig:
 
     @staticmethod
     def parse(config: Password) -> JaasConfig:
-        """InvalidConfigurationError says what is wrong, and nothing of what is in the text."""
+        """InvalidValueError says what is wrong, and nothing of what is in the text."""
         tokens = list(_tokens(config.value))
         if len(tokens) < 3 or tokens[-1] != _END:
             raise _invalid("it must be a login module, a flag such as required, options and a ;")
@@ -94,5 +94,5 @@ def quoted(value: str) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", value).replace("\n", "\\n") + '"'
 
 
-def _invalid(reason: str) -> InvalidConfigurationError:
-    return InvalidConfigurationError(f"Invalid value [hidden] for configuration {_NAME}: {reason}")
+def _invalid(reason: str) -> InvalidValueError:
+    return InvalidValueError(_NAME, HIDDEN, reason)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkapy.common.errors import InvalidConfigurationError
-from kafkapy.common.password import Password
+from kafkapy.common.config_def import InvalidValueError
+from kafkapy.common.password import HIDDEN, Password
 from kafkapy.common.security.sasl.jaas_config import JaasConfig, quoted
 from kafkapy.common.security.sasl.oauth_bearer_sasl_client import OAuthBearerSaslClient
 from kafkapy.common.security.sasl.plain_sasl_client import PlainSaslClient
@@ -27,24 +27,26 @@ _LOGIN_MODULES = (PLAIN_LOGIN_MODULE, _SCRAM_LOGIN_MODULE)
 
 
 def sasl_client_factory(config: SecurityConfig) -> Callable[[], SaslClient]:
-    """Makes the SASL client of each connection; InvalidConfigurationError names the setting."""
+    """Makes the SASL client of each connection; InvalidValueError names the setting."""
     mechanism = config.sasl_mechanism
     if mechanism not in _SUPPORTED:
-        raise InvalidConfigurationError(
-            f"Invalid value {mechanism} for configuration sasl.mechanism: supported are"
-            f" {', '.join(_SUPPORTED)}"
+        raise InvalidValueError(
+            "sasl.mechanism", mechanism, f"supported are {', '.join(_SUPPORTED)}"
         )
     if mechanism == OAUTHBEARER:
         return _token_client_factory(config)
     if config.sasl_jaas_config is None:
-        raise InvalidConfigurationError(
-            f"sasl.jaas.config is not set: {mechanism} needs the username and the password in it"
+        raise InvalidValueError(
+            "sasl.jaas.config",
+            "",
+            f"it is not set, and {mechanism} needs the username and the password in it",
         )
     login = JaasConfig.parse(config.sasl_jaas_config)
     if login.login_module not in _LOGIN_MODULES:
-        raise InvalidConfigurationError(
-            f"Invalid value [hidden] for configuration sasl.jaas.config: the login module is"
-            f" {login.login_module}, not one of {', '.join(_LOGIN_MODULES)}"
+        raise InvalidValueError(
+            "sasl.jaas.config",
+            HIDDEN,
+            f"the login module is {login.login_module}, not one of {', '.join(_LOGIN_MODULES)}",
         )
     username, password = login.option("username"), Password(login.option("password"))
     if mechanism == PLAIN:
@@ -64,8 +66,9 @@ def login_of(username: str, password: str) -> Password:
 def _token_client_factory(config: SecurityConfig) -> Callable[[], SaslClient]:
     new_token = config.sasl_login_callback_handler_class
     if new_token is None:
-        raise InvalidConfigurationError(
-            "sasl.login.callback.handler.class is not set: OAUTHBEARER needs a function there that"
-            " returns a token"
+        raise InvalidValueError(
+            "sasl.login.callback.handler.class",
+            "",
+            "it is not set, and OAUTHBEARER needs a function there that returns a token",
         )
     return lambda: OAuthBearerSaslClient(Password(new_token()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 
-from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.config_def import InvalidValueError
 
 _NAME = "ssl.cipher.suites"
 # Those of TLS 1.3 cannot be chosen through Python's `ssl`: there are these, all or none.
@@ -15,30 +15,26 @@ _TLS_1_3 = frozenset(
 
 
 def set_cipher_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
-    """Restrict the context to these suites; InvalidConfigurationError names one it cannot take."""
+    """Restrict the context to these suites; InvalidValueError names one it cannot take."""
     older = [name for name in names if name not in _TLS_1_3]
     newer = _TLS_1_3.intersection(names)
     if newer and newer != _TLS_1_3:
-        raise InvalidConfigurationError(
-            f"Invalid value {','.join(names)} for configuration {_NAME}: of TLS 1.3 name all of"
-            f" {', '.join(sorted(_TLS_1_3))}, or none"
+        raise InvalidValueError(
+            _NAME, ",".join(names), f"of TLS 1.3 name all of {', '.join(sorted(_TLS_1_3))}, or none"
         )
     if not newer:
         context.maximum_version = ssl.TLSVersion.TLSv1_2
     if not older:
         context.minimum_version = ssl.TLSVersion.TLSv1_3
     if context.minimum_version > context.maximum_version:
-        raise InvalidConfigurationError(
-            f"Invalid value {','.join(names)} for configuration {_NAME}: they belong to none of the"
-            " ssl.enabled.protocols"
+        raise InvalidValueError(
+            _NAME, ",".join(names), "they belong to none of the ssl.enabled.protocols"
         )
     for name in older:
         try:
             context.set_ciphers(openssl_name(name))
         except ssl.SSLError as error:
-            raise InvalidConfigurationError(
-                f"Invalid value {name} for configuration {_NAME}: there is no such cipher suite"
-            ) from error
+            raise InvalidValueError(_NAME, name, "there is no such cipher suite") from error
     if older:
         context.set_ciphers(":".join(openssl_name(name) for name in older))
 

@@ -7,7 +7,7 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from kafkapy.common.errors import InvalidConfigurationError
+from kafkapy.common.config_def import InvalidValueError
 from kafkapy.common.security.security_config import HTTPS, PEM, SecurityConfig
 from kafkapy.common.security.ssl.cipher_suites import set_cipher_suites
 from kafkapy.common.security.ssl.pem import with_lines
@@ -18,7 +18,7 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 class SslFactory:
     """The TLS side of a client's settings. Immutable.
 
-    Every method raises InvalidConfigurationError, which names the setting that is wrong.
+    Every method raises InvalidValueError.
 
     Ports: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory
     """
@@ -44,9 +44,13 @@ class SslFactory:
         if location is not None or certificates is not None:
             _require_pem("ssl.truststore.type", config.ssl_truststore_type)
         if config.ssl_truststore_password is not None:
-            raise _invalid("ssl.truststore.password", "a trust store of type PEM has no password")
+            raise InvalidValueError(
+                "ssl.truststore.password", "", "a trust store of type PEM has no password"
+            )
         if location is not None and certificates is not None:
-            raise _invalid("ssl.truststore.certificates", "ssl.truststore.location is set as well")
+            raise InvalidValueError(
+                "ssl.truststore.certificates", "", "ssl.truststore.location is set as well"
+            )
         if location is not None:
             name, text = "ssl.truststore.location", _read("ssl.truststore.location", location)
         elif certificates is not None:
@@ -57,7 +61,7 @@ class SslFactory:
         try:
             context.load_verify_locations(cadata=with_lines(text))
         except ssl.SSLError as error:
-            raise _invalid(name, "it has no certificates in PEM format") from error
+            raise InvalidValueError(name, "", "it has no certificates in PEM format") from error
 
     def _load_key_store(self, context: ssl.SSLContext) -> None:
         config = self._config
@@ -66,9 +70,11 @@ class SslFactory:
         if location is not None or key is not None or chain is not None:
             _require_pem("ssl.keystore.type", config.ssl_keystore_type)
         if config.ssl_keystore_password is not None:
-            raise _invalid("ssl.keystore.password", "a key store of type PEM has no password")
+            raise InvalidValueError(
+                "ssl.keystore.password", "", "a key store of type PEM has no password"
+            )
         if location is not None and (key is not None or chain is not None):
-            raise _invalid("ssl.keystore.location", "ssl.keystore.key is set as well")
+            raise InvalidValueError("ssl.keystore.location", "", "ssl.keystore.key is set as well")
         if location is not None:
             self._load_key(context, "ssl.keystore.location", location)
         elif key is not None and chain is not None:
@@ -81,9 +87,13 @@ class SslFactory:
             finally:
                 os.unlink(path)
         elif key is not None:
-            raise _invalid("ssl.keystore.key", "ssl.keystore.certificate.chain is not set")
+            raise InvalidValueError(
+                "ssl.keystore.key", "", "ssl.keystore.certificate.chain is not set"
+            )
         elif chain is not None:
-            raise _invalid("ssl.keystore.certificate.chain", "ssl.keystore.key is not set")
+            raise InvalidValueError(
+                "ssl.keystore.certificate.chain", "", "ssl.keystore.key is not set"
+            )
 
     def _load_key(self, context: ssl.SSLContext, name: str, path: str) -> None:
         password = self._config.ssl_key_password
@@ -101,9 +111,11 @@ class SslFactory:
             if is_encrypted and error.reason != "KEY_VALUES_MISMATCH":
                 missing = "it is not set, but the key needs one"
                 wrong = "it is not the pass phrase of the key"
-                raise _invalid("ssl.key.password", missing if password is None else wrong) from None
-            raise _invalid(
-                name, "it has no private key with its certificate in PEM format"
+                raise InvalidValueError(
+                    "ssl.key.password", "", missing if password is None else wrong
+                ) from None
+            raise InvalidValueError(
+                name, "", "it has no private key with its certificate in PEM format"
             ) from error
         except OSError as error:
             raise _unreadable(name, path, error) from error
@@ -111,9 +123,8 @@ class SslFactory:
 
 def _require_pem(name: str, store_type: str) -> None:
     if store_type.upper() != PEM:
-        raise InvalidConfigurationError(
-            f"Invalid value {store_type} for configuration {name}: only {PEM} stores can be read;"
-            f" convert it and set {name}={PEM}"
+        raise InvalidValueError(
+            name, store_type, f"only {PEM} stores can be read; convert it and set this to {PEM}"
         )
 
 
@@ -124,11 +135,5 @@ def _read(name: str, location: str) -> str:
         raise _unreadable(name, location, error) from error
 
 
-def _unreadable(name: str, location: str, error: OSError) -> InvalidConfigurationError:
-    return InvalidConfigurationError(
-        f"Invalid value {location} for configuration {name}: {error.strerror}"
-    )
-
-
-def _invalid(name: str, reason: str) -> InvalidConfigurationError:
-    return InvalidConfigurationError(f"Invalid value for configuration {name}: {reason}")
+def _unreadable(name: str, location: str, error: OSError) -> InvalidValueError:
+    return InvalidValueError(name, location, error.strerror or str(error))

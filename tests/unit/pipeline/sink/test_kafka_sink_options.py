@@ -75,12 +75,12 @@ def test_default_is_at_least_once_by_an_idempotent_producer() -> None:
         (
             {**TLS, "kafka.ssl.keystore.location": "/nowhere/ssl.keystore.key"},
             "kafka.ssl.keystore.type",
-            "^kafka.ssl.keystore.type: Invalid value JKS: .* set kafka.ssl.keystore.type=PEM$",
+            "^kafka.ssl.keystore.type: Invalid value JKS: .* set this to PEM$",
         ),
         (
             {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"},
             "kafka.sasl.jaas.config",
-            "^kafka.sasl.jaas.config: is not set: PLAIN needs",
+            "^kafka.sasl.jaas.config: Invalid value: it is not set, and PLAIN needs",
         ),
     ],
 )

@@ -57,11 +57,11 @@ def test_oauthbearer_shows_a_token_of_each_connection() -> None:
     [
         ("GSSAPI", PLAIN, "GSSAPI for configuration sasl.mechanism: supported are PLAIN, SCRAM-"),
         ("scram-sha-256", PLAIN, "configuration sasl.mechanism"),
-        ("PLAIN", None, "sasl.jaas.config is not set"),
+        ("PLAIN", None, "sasl.jaas.config: it is not set"),
         ("SCRAM-SHA-512", "nonsense", "configuration sasl.jaas.config"),
         ("PLAIN", PLAIN.replace("username", "user"), "the option username is missing"),
         ("PLAIN", PLAIN.replace("Plain", "Other"), "the login module is .*OtherLoginModule"),
-        ("OAUTHBEARER", PLAIN, "sasl.login.callback.handler.class is not set"),
+        ("OAUTHBEARER", PLAIN, "sasl.login.callback.handler.class: it is not set"),
     ],
 )
 def test_wrong_setting_is_named(mechanism: str, jaas: str | None, setting: str) -> None:

@@ -99,7 +99,7 @@ def test_other_stores_than_pem_are_refused_with_advice(store: str, store_type: s
 
     assert refusal_of(config) == (
         f"Invalid value {store_type} for configuration ssl.{store}.type: only PEM stores can be"
-        f" read; convert it and set ssl.{store}.type=PEM"
+        " read; convert it and set this to PEM"
     )
 
 
