@@ -65,6 +65,11 @@ class InvalidValueError(InvalidConfigurationError):
         super().__init__(f"Invalid value{shown} for configuration {name}: {reason}")
         self.name = name
         self.reason = f"Invalid value{shown}: {reason}"
+        self._given = (name, value, reason)
+
+    def __reduce__(self) -> tuple[type[InvalidValueError], tuple[str, str, str]]:
+        # An exception is pickled as its class and its message, unless told otherwise.
+        return InvalidValueError, self._given
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
+import pickle
 from dataclasses import dataclass
 
 import pytest
 
 from kafkapy.common.config_def import (
     ConfigType,
+    InvalidValueError,
     Synonym,
     at_least,
     between,
@@ -100,3 +102,12 @@ def test_keys_carry_the_declaration() -> None:
     assert keys["retention.ms"].type is ConfigType.LONG
     assert keys["enabled"].format(True) == "true"
     assert keys["names"].format(("a", "b")) == "a,b"
+
+
+def test_refused_value_is_the_same_in_another_process() -> None:
+    error = InvalidValueError("num.io.threads", "0", "must be at least 1")
+
+    copied = pickle.loads(pickle.dumps(error))
+
+    assert str(error) == "Invalid value 0 for configuration num.io.threads: must be at least 1"
+    assert (str(copied), copied.name, copied.reason) == (str(error), error.name, error.reason)
