@@ -16,7 +16,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 log = logging.getLogger(__name__)
 
@@ -70,11 +70,14 @@ class LinuxCores:
                 os.sched_setaffinity(int(thread), {core})
 
 
-class CoreKeeper:
-    """Keeps this process on one core inside its `with`.
+class _Reading(NamedTuple):
+    at_s: float
+    busy_s: Mapping[int, float]
+    own_s: float
 
-    `look` belongs to its own thread. With one core to choose from it does nothing.
-    """
+
+class CoreKeeper:
+    """Keeps this process on one core inside its `with`; `look` belongs to its own thread."""
 
     def __init__(self, cores: Cores, *, clock: Callable[[], float] = time.monotonic) -> None:
         # constant after construction
@@ -84,40 +87,40 @@ class CoreKeeper:
         self._thread = threading.Thread(target=self._run, name="core-keeper", daemon=True)
         # the keeper's own thread
         self._core: int | None = None
-        self._looked_s = clock()
-        self._busy_s = cores.busy_s()
-        self._own_s = cores.own_s()
+        self._last: _Reading | None = None
 
     def __enter__(self) -> CoreKeeper:
-        if len(self._busy_s) > 1:
-            self._thread.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._thread.join()
 
     def look(self) -> None:
         """Move, if what has happened since the last look speaks for it."""
-        looked_s, busy_s, own_s = self._clock(), self._cores.busy_s(), self._cores.own_s()
-        taken_s = looked_s - self._looked_s
-        share = (own_s - self._own_s) / taken_s
-        # By others, and where this process is, by this one too.
-        use = {
-            core: (busy - self._busy_s.get(core, busy)) / taken_s for core, busy in busy_s.items()
-        }
-        self._looked_s, self._busy_s, self._own_s = looked_s, busy_s, own_s
-        if share < _WORKING:
+        now = _Reading(self._clock(), self._cores.busy_s(), self._cores.own_s())
+        last, self._last = self._last, now
+        if last is None:
             return
-        best = min(use, key=use.__getitem__)
-        if self._core is None or use[self._core] - share - use[best] > _CROWDED:
-            self._core = best
+        passed_s = now.at_s - last.at_s
+        share = (now.own_s - last.own_s) / passed_s
+        if share < _WORKING or len(now.busy_s) < 2:
+            return
+        # By others, and where this process is kept, by this one too.
+        use = {
+            core: (busy_s - last.busy_s.get(core, busy_s)) / passed_s
+            for core, busy_s in now.busy_s.items()
+        }
+        freest = min(use, key=use.__getitem__)
+        if self._core is None or use[self._core] - share - use[freest] > _CROWDED:
+            self._core = freest
         # Also without a move: a thread may have been started while the others were moved.
         self._cores.keep_on(self._core)
 
     def _run(self) -> None:
         try:
+            self.look()
             # Brokers that crowd each other must not all move at the same moment.
             while not self._closed.wait(_INTERVAL_S * random.uniform(0.75, 1.25)):
                 self.look()

@@ -43,7 +43,9 @@ def machine() -> Machine:
 
 @pytest.fixture
 def keeper(machine: Machine) -> CoreKeeper:
-    return CoreKeeper(machine, clock=lambda: machine.now_s)
+    keeper = CoreKeeper(machine, clock=lambda: machine.now_s)
+    keeper.look()
+    return keeper
 
 
 def test_broker_with_little_to_do_is_left_alone(machine: Machine, keeper: CoreKeeper) -> None:
@@ -88,11 +90,27 @@ def test_it_stays_if_no_other_core_is_freer(machine: Machine, keeper: CoreKeeper
     assert machine.moves == [2, 2]
 
 
-def test_one_core_needs_no_keeper() -> None:
-    before = threading.active_count()
+def test_one_core_is_all_there_is_to_keep_to() -> None:
+    machine = Machine(busy={0: 0.0})
+    keeper = CoreKeeper(machine, clock=lambda: machine.now_s)
+    keeper.look()
 
-    with CoreKeeper(Machine(busy={0: 0.0})):
-        assert threading.active_count() == before
+    machine.passes(0.5, 0.9)
+    keeper.look()
+
+    assert machine.moves == []
+
+
+def test_machine_that_tells_nothing_is_left_alone() -> None:
+    class Silent(Machine):
+        def busy_s(self) -> dict[int, float]:
+            raise FileNotFoundError("/proc/stat")
+
+    machine = Silent(busy={})
+    with CoreKeeper(machine):
+        pass  # and its thread ends by itself
+
+    assert machine.moves == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="cores are kept on Linux alone")

@@ -110,6 +110,20 @@ def test_few_or_none_are_left_to_the_walk(records: list[bytes]) -> None:
     assert alike_behind_the_first(records) is None
 
 
+@pytest.mark.parametrize("record", [2, 10, _RUN - 1])
+@pytest.mark.parametrize("first", [0, 70])
+def test_any_changed_byte_of_a_run_is_noticed_as_by_reading(record: int, first: int) -> None:
+    records = run(first + _RUN)
+    record += first
+    start = sum(map(len, records[:record]))
+    for place in range(start, start + len(records[record])):
+        for byte in (0, 1, 2, 3, 5, 7, 11, 0x7F, 0x80, 0x81, 0xFF):
+            data = bytearray(b"".join(records))
+            data[place] = byte
+
+            assert walked(bytes(data), len(records)) == read(bytes(data), len(records))
+
+
 runs = st.lists(
     st.tuples(
         st.sampled_from([1, 2, 9, 30, 70]),
@@ -138,7 +152,7 @@ def bodies(draw: st.DrawFn) -> tuple[bytes, int]:
     return bytes(body), total
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(bodies())
 def test_walk_finds_what_reading_finds(body: tuple[bytes, int]) -> None:
     data, count = body
