@@ -7,6 +7,7 @@ from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from kafkapy.testing import BrokerHandle, EmbeddedBroker, IsolationLevel
+from tests.helpers.ended_transactions import await_ended_transactions
 
 
 @pytest.fixture
@@ -134,6 +135,7 @@ def test_aborted_records_are_hidden_from_whoever_asks_for_committed_ones(
         producer.produce(topic, value)
         producer.flush(20)
         (producer.commit_transaction if commit else producer.abort_transaction)(20)
+    await_ended_transactions(broker.bootstrap_servers)
 
     committed = broker.records(topic, isolation=IsolationLevel.READ_COMMITTED)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kafkapy.common.errors import KafkaError
 from kafkapy.testing import BrokerHandle, EmbeddedBroker, IsolationLevel
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.waiting import wait_until
 from tests.integration.testing.broker_view import RealClient
 
@@ -139,6 +140,7 @@ def test_an_open_transaction_is_open_again(broker: EmbeddedBroker, topic: str) -
     producer.flush(20)
     checkpoint = broker.checkpoint()
     producer.commit_transaction(20)
+    await_ended_transactions(broker.bootstrap_servers)
     assert len(broker.records(topic, isolation=IsolationLevel.READ_COMMITTED)) == 1
 
     broker.rollback(checkpoint)
@@ -256,4 +258,5 @@ def test_a_producer_fenced_since_is_not_fenced_any_more(broker: EmbeddedBroker, 
     third.begin_transaction()
     third.produce(topic, "v")
     third.commit_transaction(20)
+    await_ended_transactions(broker.bootstrap_servers)
     assert len(broker.records(topic, isolation=IsolationLevel.READ_COMMITTED)) == 1
