@@ -13,6 +13,7 @@ import contextlib
 import logging
 import os
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ _INTERVAL_S = 1.0
 _WORKING = 0.1
 _CROWDED = 0.25
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_CORE = re.compile(r"cpu(\d+)((?: +\d+)+)")
 
 
 class Cores(Protocol):
@@ -54,11 +56,12 @@ class LinuxCores:
         busy = {}
         with open("/proc/stat") as stat:
             for line in stat:
-                name, *counts = line.split()
-                if name.startswith("cpu") and name != "cpu" and int(name[3:]) in self._allowed:
-                    user, nice, system, _idle, _waiting, irq, soft_irq, stolen = counts[:8]
-                    ticks = map(int, (user, nice, system, irq, soft_irq, stolen))
-                    busy[int(name[3:])] = sum(ticks) / _TICKS_PER_S
+                # Of a core: user, nice, system, idle, waiting, irq, soft irq, stolen; then guests,
+                # who are in user already. Older kernels have fewer columns.
+                found = _CORE.match(line)
+                if found is not None and int(found[1]) in self._allowed:
+                    ticks = [int(count) for count in found[2].split()[:8]]
+                    busy[int(found[1])] = (sum(ticks) - sum(ticks[3:5])) / _TICKS_PER_S
         return busy
 
     def own_s(self) -> float:
@@ -113,10 +116,13 @@ class CoreKeeper:
             for core, busy_s in now.busy_s.items()
         }
         freest = min(use, key=use.__getitem__)
-        if self._core is None or use[self._core] - share - use[freest] > _CROWDED:
-            self._core = freest
+        # A core can be taken out of use.
+        core = freest if self._core not in use else self._core
+        if use[core] - share - use[freest] > _CROWDED:
+            core = freest
+        self._core = core
         # Also without a move: a thread may have been started while the others were moved.
-        self._cores.keep_on(self._core)
+        self._cores.keep_on(core)
 
     def _run(self) -> None:
         try:

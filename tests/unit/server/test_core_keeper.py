@@ -62,32 +62,34 @@ def test_working_broker_gets_the_freest_core(machine: Machine, keeper: CoreKeepe
     assert machine.moves == [2]
 
 
-def test_it_stays_while_others_leave_its_core_alone(machine: Machine, keeper: CoreKeeper) -> None:
+@pytest.mark.parametrize(
+    ("share", "use", "then"),
+    [
+        (1.0, (0.0, 0.0, 1.0), 2),  # nothing but the broker itself keeps its core busy
+        (0.5, (0.1, 0.3, 1.0), 0),
+        (0.5, (0.9, 0.8, 1.0), 2),
+    ],
+    ids=["alone there", "others crowd it", "no other core is freer"],
+)
+def test_it_moves_only_to_a_freer_core(
+    machine: Machine, keeper: CoreKeeper, share: float, use: tuple[float, ...], then: int
+) -> None:
     machine.passes(0.5, 0.9, 0.8, 0.3)
     keeper.look()
-    # Nothing but the broker itself keeps it busy.
-    machine.passes(1.0, 0.0, 0.0, 1.0)
+    machine.passes(share, *use)
     keeper.look()
 
-    assert machine.moves == [2, 2]
+    assert machine.moves == [2, then]
 
 
-def test_it_leaves_a_core_that_others_crowd(machine: Machine, keeper: CoreKeeper) -> None:
+def test_it_leaves_a_core_that_is_taken_out_of_use(machine: Machine, keeper: CoreKeeper) -> None:
     machine.passes(0.5, 0.9, 0.8, 0.3)
     keeper.look()
-    machine.passes(0.5, 0.1, 0.3, 1.0)
+    del machine.busy[2]
+    machine.passes(0.5, 0.9, 0.8)
     keeper.look()
 
-    assert machine.moves == [2, 0]
-
-
-def test_it_stays_if_no_other_core_is_freer(machine: Machine, keeper: CoreKeeper) -> None:
-    machine.passes(0.5, 0.9, 0.8, 0.3)
-    keeper.look()
-    machine.passes(0.5, 0.9, 0.8, 1.0)
-    keeper.look()
-
-    assert machine.moves == [2, 2]
+    assert machine.moves == [2, 1]
 
 
 def test_one_core_is_all_there_is_to_keep_to() -> None:
