@@ -10,10 +10,19 @@ _SAY = (
 )
 
 
-def test_sparks_zips_are_left_out_and_all_else_is_kept(tmp_path: Path) -> None:
+def test_sparks_archives_are_left_out_and_all_else_is_kept(tmp_path: Path) -> None:
     python = worker_python({"XDG_CACHE_HOME": str(tmp_path)})
-    spark = "/venv/lib/pyspark/python/lib"
-    path = f"{spark}/pyspark.zip:/my own:{spark}/py4j-0.10.9-src.zip:/other/pyspark.zip"
+    spark = "/venv/lib/pyspark"
+    path = ":".join(
+        (
+            f"{spark}/python/lib/pyspark.zip",
+            "/my own",
+            f"{spark}/python/lib/py4j-0.10.9-src.zip",
+            f"{spark}/jars/spark-core_2.13-4.3.0.jar",
+            "/other/pyspark.zip",
+            "/other/modules.jar",
+        )
+    )
 
     said = subprocess.run(
         [python, "-c", _SAY, "one two"],
@@ -25,7 +34,7 @@ def test_sparks_zips_are_left_out_and_all_else_is_kept(tmp_path: Path) -> None:
 
     assert json.loads(said.stdout) == [
         sys.executable,
-        "/my own:/other/pyspark.zip",
+        "/my own:/other/pyspark.zip:/other/modules.jar",
         ["-c", "one two"],
     ]
 
