@@ -65,7 +65,6 @@ class Incarnation:
         # constant after construction
         self.directory = directory
         self.time = ControlledTime(clock_offset_ms, is_frozen=True)
-        self._tree = ZnodeTree(None, self.time, image=tree)
         self._interceptor = RequestInterceptor(faults, request_log)
         self._gate = RequestGate()
         self._delays = KafkaScheduler(1, self.time, "delayed-request-")
@@ -88,6 +87,8 @@ class Incarnation:
                 drain_timeout_ms=0,
             ),
         )
+        # The last: nothing has to close it if the properties are refused.
+        self._tree = ZnodeTree(None, self.time, image=tree)
 
     def start(self) -> None:
         """Raises KafkaError, with nothing left behind but the directory."""
@@ -112,6 +113,8 @@ class Incarnation:
     def stop(self) -> None:
         self._delays.shutdown()
         self.server.shutdown()
+        # The server closes the store it has opened, which it may not have come to.
+        self._tree.close()
 
     def discard(self) -> None:
         """Stop, and leave nothing behind."""
