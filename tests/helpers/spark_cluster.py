@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pyspark
 
 from kafkapy.pipeline.spark.java_runtime import find_java
+from kafkapy.pipeline.spark.python_workers import worker_python
 from tests.helpers.waiting import wait_until
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -33,7 +33,7 @@ def spark_environment() -> dict[str, str]:
         "SPARK_DAEMON_MEMORY": "128m",
         "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
         "SPARK_LAUNCHER_OPTS": JAVA_OPTIONS,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(worker_python(os.environ)),
     }
 
 
