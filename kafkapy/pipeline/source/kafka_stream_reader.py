@@ -24,7 +24,6 @@ from kafkapy.pipeline.source.kafka_source_offset import KafkaSourceOffset
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.pipeline.source.offset_range import KafkaInputPartition
 from kafkapy.pipeline.source.offset_range_calculator import OffsetRangeCalculator
-from kafkapy.pipeline.source.offset_range_fetcher import OffsetRangeFetcher
 from kafkapy.pipeline.source.offset_range_planner import OffsetRangePlanner
 from kafkapy.pipeline.source.read_limit_calculator import ReadLimitCalculator
 from kafkapy.utils.time import SystemTime, Time
@@ -135,6 +134,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [KafkaInputPartition(offset_range) for offset_range in calculator.ranges(ranges)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # In tasks only: the process that plans batches starts sooner without what decodes records.
+        from kafkapy.pipeline.source.offset_range_fetcher import OffsetRangeFetcher
+
         assert isinstance(partition, KafkaInputPartition)
         fetcher = OffsetRangeFetcher(
             partition.offset_range, self._schema, self._options, SystemTime()
