@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 KAFKA_VERSION = "3.9.1"
 KAFKAJS_VERSION = "2.2.4"
 SPARK_KAFKA_VERSION = "4.2.0"
+SPARK_DELTA_VERSION = "4.2.0"
 TIMEOUT_S = 60
 
 _JAVA_SOURCES = Path(__file__).parent / "java"
@@ -99,11 +101,33 @@ def require_spark_connector() -> list[Path]:
     return jars
 
 
-def _skip(tool: str) -> None:
+@dataclass(frozen=True, slots=True)
+class SparkDelta:
+    """An environment with a Spark that Delta Lake is made for."""
+
+    home: Path
+
+    @property
+    def python(self) -> Path:
+        return self.home / "venv" / "bin" / "python"
+
+    def jars(self) -> list[Path]:
+        """Delta Lake."""
+        return sorted((self.home / "delta" / "jars").glob("*.jar"))
+
+
+def require_spark_delta() -> SparkDelta:
+    home = cache_dir() / f"spark-delta-{SPARK_DELTA_VERSION}"
+    if not home.is_dir():
+        _skip("spark-delta", how="bin/fetch-test-tools spark-delta")
+    return SparkDelta(home)
+
+
+def _skip(tool: str, *, how: str = "bin/fetch-test-tools") -> None:
     reason = cache_dir() / f"{tool}.unavailable"
     if reason.exists():
         pytest.skip(reason.read_text().strip())
-    pytest.skip(f"{tool}: not fetched, run bin/fetch-test-tools")
+    pytest.skip(f"{tool}: not fetched, run {how}")
 
 
 def java_command(

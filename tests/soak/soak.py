@@ -14,6 +14,7 @@ import pytest
 
 from kafkapy.testing.broker_process import BrokerProcess
 from tests.compat.mutation import FrameSender, mutated, seeds
+from tests.compat.tools import require_spark_delta
 from tests.faults.faulty_broker import read_all
 from tests.faults.hostile_clients import Crowd, canary
 from tests.faults.lost_answers import LostAnswers
@@ -23,6 +24,7 @@ from tests.faults.test_kill_nine import survive_kills
 from tests.helpers.api import create_topic, init_producer_id
 from tests.helpers.server_process import ServerProcess, running_server
 from tests.helpers.spark import running_spark
+from tests.pipeline.processes.delta_kills import survive_delta_kills
 from tests.pipeline.processes.worker_kills import survive_worker_kills
 from tests.pipeline.streaming_copy import survive_driver_kills
 
@@ -148,6 +150,13 @@ def spark_driver_kills(work_dir: Path, count: int) -> Figures:
     return {"rows, each copied once": copied.rows}
 
 
+def spark_delta_kills(work_dir: Path, count: int) -> Figures:
+    spark = require_spark_delta()
+    work_dir.mkdir(parents=True, exist_ok=True)
+    with BrokerProcess() as broker:
+        return {"rows, each once": survive_delta_kills(work_dir, broker, spark, count)}
+
+
 SOAKS = (
     Soak("kill-nine", 200, "kills", kill_nine),
     Soak("full-disk", 100, "rounds", full_disk),
@@ -156,6 +165,7 @@ SOAKS = (
     Soak("lost-answers", 100_000, "batches", lost_answers),
     Soak("spark-driver-kills", 20, "kills", spark_driver_kills),
     Soak("spark-worker-kills", 20, "kills", spark_worker_kills),
+    Soak("spark-delta-kills", 5, "kills", spark_delta_kills),
 )
 
 
