@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PIPELINE = "pipeline"
 OFFICIAL = "Spark's own connector"
 # So many that what a query costs before its first row does not count for much.
-ROWS = 4_000_000
+ROWS = 8_000_000
 _TOPIC = "bench-pipeline"
 _PARTITIONS = 4
 _VALUE_BYTES = 100
