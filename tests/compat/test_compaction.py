@@ -21,6 +21,7 @@ from tests.compat.brokers import start_apache, start_kafkapy
 from tests.compat.cases import CODECS
 from tests.compat.confluent_client import ConfluentAdmin, ConfluentClient
 from tests.compat.foreign_logs import serving
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.waiting import wait_until
 
 _TOPIC = "compacted"
@@ -54,6 +55,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> CompactedLogs:
         admin = ConfluentAdmin(apache.bootstrap)
         admin.create_topic(_TOPIC, 1, {**_CONFIG, _NEVER[0]: _NEVER[1]})
         _write(apache.bootstrap)
+        await_ended_transactions(apache.bootstrap)
         shutil.copytree(apache.log_dir / f"{_TOPIC}-0", written / f"{_TOPIC}-0")
         admin.set_topic_config(_TOPIC, *_ALWAYS)
         wait_until(_is_compacted(apache.log_dir), _WAIT_S)
