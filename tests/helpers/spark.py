@@ -4,12 +4,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from kafkapy.pipeline.spark.kafka_data_source import HAS_LIMITS
 from kafkapy.pipeline.spark.spark_session_factory import spark_session
 from tests.compat.tools import spark_connector_jars
 
+NO_LIMITS = "this Spark takes no limits of a stream's batches, which 4.2 and newer do"
+needs_limits = pytest.mark.skipif(not HAS_LIMITS, reason=NO_LIMITS)
 _JVM_TIMEOUT_S = 30
 
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkapy.pipeline.spark.kafka_data_source import HAS_LIMITS
 from kafkapy.testing.broker_process import BrokerProcess
 from tests.compat.tools import require_spark_connector
 from tests.helpers.spark import running_spark
@@ -19,6 +20,8 @@ MakeTopic = Callable[..., str]
 
 _DIRECTORY = Path(__file__).parent
 _TIMEOUT_S = 300
+# Spark 4.1 leaves its connections to the driver's JVM to the garbage collector.
+_UNCLOSED = "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
 
 
 @pytest.fixture(scope="session")
@@ -71,5 +74,9 @@ def topic(make_topic: MakeTopic) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test may have to wait for Spark to start, on cores that other workers use."""
     for item in items:
-        if item.path.is_relative_to(_DIRECTORY) and item.get_closest_marker("timeout") is None:
+        if not item.path.is_relative_to(_DIRECTORY):
+            continue
+        if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
+        if not HAS_LIMITS:
+            item.add_marker(pytest.mark.filterwarnings(_UNCLOSED))

@@ -12,11 +12,13 @@ from kafkapy.pipeline.segments import segment_options
 from kafkapy.pipeline.sink import kafka_sink_options
 from kafkapy.pipeline.source import kafka_source_options
 from kafkapy.testing.broker_process import BrokerProcess
+from tests.helpers.spark import needs_limits
 from tests.pipeline.pipeline_document import DOCUMENT, SECURITY, examples, sections
 
 TOPICS = ("orders", "orders-in-capitals")
 
 
+@needs_limits
 def test_the_examples_work(spark: SparkSession, spark_broker: BrokerProcess) -> None:
     for topic in TOPICS:
         spark_broker.create_topic(topic)

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from kafkapy.testing import BrokerHandle, IsolationLevel
 from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.pipelines import EXAMPLES, load, once, run, send
+from tests.helpers.spark import needs_limits
 from tests.pipeline.conftest import MakeTopic
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -44,6 +45,7 @@ def _per_minute(
     return {key: (len(amounts), round(sum(amounts), 2)) for key, amounts in sums.items()}
 
 
+@needs_limits
 def test_archived_topics_can_be_replayed(
     spark: SparkSession, spark_broker: BrokerHandle, make_topic: MakeTopic, tmp_path: Path
 ) -> None:

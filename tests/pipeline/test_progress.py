@@ -26,6 +26,7 @@ from kafkapy.pipeline.jobs.report.query_history import query_histories
 from kafkapy.pipeline.jobs.report.query_summary import QuerySummary
 from kafkapy.testing.broker_process import BrokerProcess
 from kafkapy.utils.time import SystemTime
+from tests.helpers.spark import needs_limits
 
 RECORDS = 200
 
@@ -46,6 +47,7 @@ def listening(spark: SparkSession, *reporters: ProgressReporter) -> Iterator[Non
         spark.streams.removeListener(listener)
 
 
+@needs_limits
 def test_each_batch_is_logged_measured_and_shown_with_its_lag(
     spark: SparkSession,
     spark_broker: BrokerProcess,

@@ -12,12 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkapy.testing.broker_process import BrokerProcess
+from tests.helpers.spark import needs_limits
 from tests.pipeline.crashing_sink import AFTER_COMMIT
 from tests.pipeline.streaming_copy import KilledCopy
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@needs_limits
 def test_driver_killed_after_the_commit_copies_each_row_once(
     spark: SparkSession, spark_broker: BrokerProcess, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
 from kafkapy.testing.broker_process import BrokerProcess
+from tests.helpers.spark import needs_limits
 from tests.pipeline.conftest import MakeTopic
 from tests.pipeline.topics import KEPT, mixed_records
 
@@ -63,6 +64,7 @@ def test_batches_are_the_same(
     ]  # fmt: skip
 
 
+@needs_limits
 def test_streams_are_the_same_batch_for_batch(
     spark: SparkSession,
     spark_broker: BrokerProcess,

@@ -3,24 +3,42 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from kafkapy.clients.admin.admin_client import AdminClient
+from kafkapy.pipeline.jobs.failure_cause import failure_cause
+from kafkapy.pipeline.source.kafka_source_options import SourceOptions
+from kafkapy.pipeline.source.plain_stream_reader import PlainStreamReader
+from kafkapy.pipeline.spark.kafka_data_source import HAS_LIMITS, KafkaDataSource
 from kafkapy.testing.broker_process import BrokerProcess
+from tests.helpers.spark import needs_limits
 from tests.helpers.waiting import wait_until
 from tests.pipeline.topics import numbers, produce
 
 TIMEOUT_S = 90
+REFUSED = {"endingTimestamp": "a stream has no end; this is for batches"}
+if not HAS_LIMITS:
+    REFUSED["maxOffsetsPerTrigger"] = "Spark 4.2 or newer is needed: this one takes no limits"
 
 
-def load(spark: SparkSession, broker: BrokerProcess, topic: str, **options: str) -> DataFrame:
+def load(
+    spark: SparkSession,
+    broker: BrokerProcess,
+    topic: str,
+    *,
+    source: str = "kafkapy",
+    **options: str,
+) -> DataFrame:
     base = {
         "kafka.bootstrap.servers": broker.bootstrap_servers,
         "subscribe": topic,
         "startingOffsets": "earliest",
     }
-    return spark.readStream.format("kafkapy").options(**base | options).load()
+    return spark.readStream.format(source).options(**base | options).load()
 
 
 def start(frame: DataFrame, directory: Path, **trigger: Any) -> StreamingQuery:
@@ -34,6 +52,7 @@ def written(spark: SparkSession, directory: Path) -> list[bytes]:
     return [bytes(row.value) for row in sorted(rows, key=lambda row: (row.partition, row.offset))]
 
 
+@needs_limits
 def test_available_now_reads_what_is_there_in_limited_batches_and_goes_on_later(
     spark: SparkSession, spark_broker: BrokerProcess, topic: str, tmp_path: Path
 ) -> None:
@@ -58,6 +77,53 @@ def test_available_now_reads_what_is_there_in_limited_batches_and_goes_on_later(
     assert again.awaitTermination(TIMEOUT_S)
     assert written(spark, tmp_path) == numbers(0, 55)
     assert spark_broker.committed(group, topic) == {0: 40, 1: 10, 2: 5}
+
+
+def test_a_stream_without_limits_takes_what_is_there_and_goes_on_later(
+    spark: SparkSession, spark_broker: BrokerProcess, topic: str, tmp_path: Path
+) -> None:
+    class PlainDataSource(KafkaDataSource):
+        """As with Spark 4.1."""
+
+        @classmethod
+        def name(cls) -> str:
+            return "kafkapy-plain"
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+            return PlainStreamReader(SourceOptions.for_stream(self.options), schema)
+
+    spark.dataSource.register(PlainDataSource)
+    group = f"{topic}-lag"
+    produce(spark_broker, topic, numbers(0, 40))
+    options = {"source": PlainDataSource.name(), "commitOffsetsToGroup": group}
+    frame = load(spark, spark_broker, topic, **options)
+
+    query = start(frame, tmp_path, availableNow=True)
+    assert query.awaitTermination(TIMEOUT_S)
+    assert [p.numInputRows for p in query.recentProgress if p.numInputRows] == [40]
+
+    again = start(frame, tmp_path)
+    try:
+        produce(spark_broker, topic, numbers(40, 50), partition=1)
+        wait_until(lambda: _rows(again) == 10, timeout=TIMEOUT_S)
+        wait_until(lambda: spark_broker.committed(group, topic) == {0: 40, 1: 10})
+    finally:
+        again.stop()
+    assert written(spark, tmp_path) == numbers(0, 50)
+
+
+@pytest.mark.parametrize(("option", "reason"), REFUSED.items())
+def test_an_option_that_is_refused_is_what_the_query_ends_with(
+    spark: SparkSession, spark_broker: BrokerProcess, topic: str, tmp_path: Path,
+    option: str, reason: str,
+) -> None:  # fmt: skip
+    query = start(load(spark, spark_broker, topic, **{option: "5"}), tmp_path)
+
+    wait_until(lambda: not query.isActive, timeout=TIMEOUT_S)
+
+    error = query.exception()
+    assert error is not None
+    assert failure_cause(error) == f"{option}: {reason}"
 
 
 def test_a_stream_follows_a_topic_through_faults_and_new_partitions(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -19,6 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from kafkapy.pipeline.columnar.arrow_types import arrow_schema
 from kafkapy.pipeline.pipeline_errors import SchemaError
 
 _HEADERS = ArrayType(
@@ -88,7 +88,7 @@ class RecordSchema:
             if column.may_be_null and not field.nullable:
                 raise SchemaError(f"column {field.name}: it may be null, so it must be nullable")
             ordered.append(column)
-        return RecordSchema(to_arrow_schema(schema, timezone="UTC"), tuple(ordered))
+        return RecordSchema(arrow_schema(schema), tuple(ordered))
 
     @property
     def columns(self) -> frozenset[Column]:

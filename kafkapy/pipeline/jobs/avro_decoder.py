@@ -10,9 +10,9 @@ import fastavro
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType
 
+from kafkapy.pipeline.columnar.arrow_types import arrow_schema
 from kafkapy.pipeline.jobs.avro_schema import SINGLE_COLUMN, AvroSchema
 
 ROW = "row"
@@ -60,9 +60,7 @@ class AvroDecoder:
                     error = f"not Avro of the schema: {str(e) or type(e).__name__}"
             rows.append(row)
             errors.append(error)
-        row_type, error_type = (
-            to_arrow_type(field.dataType, timezone="UTC") for field in self._result_type()
-        )
+        row_type, error_type = arrow_schema(self._result_type()).types
         return pa.StructArray.from_arrays(
             [pa.array(rows, row_type), pa.array(errors, error_type)], [ROW, ERROR]
         )

@@ -7,7 +7,6 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BooleanType,
     IntegerType,
@@ -22,6 +21,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBatch
 from kafkapy.common.record.file_records import FileRecords
 from kafkapy.common.record.record_batch import DELETE_HORIZON_FLAG_MASK, MAGIC_VALUE_V2
+from kafkapy.pipeline.columnar.arrow_types import arrow_schema
 from kafkapy.pipeline.pipeline_errors import SchemaError
 from kafkapy.pipeline.segments.segment_index import offset_entries
 from kafkapy.pipeline.segments.segment_options import SegmentOptions
@@ -90,7 +90,7 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, SegmentSplit):
             return
-        schema = to_arrow_schema(self._schema, timezone="UTC")
+        schema = arrow_schema(self._schema)
         rows: list[Row] = []
         for row in self._rows(partition):
             rows.append(row)

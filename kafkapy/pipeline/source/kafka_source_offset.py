@@ -39,6 +39,15 @@ class KafkaSourceOffset:
         here, there = self.topic_id(topic), other.topic_id(topic)
         return ZERO_UUID not in (here, there) and here != there
 
+    def at_most(self, other: KafkaSourceOffset) -> KafkaSourceOffset:
+        """The lesser offset of each partition that both have."""
+        offsets = {
+            partition: min(offset, other.offsets[partition])
+            for partition, offset in self.offsets.items()
+            if partition in other.offsets
+        }
+        return KafkaSourceOffset(offsets, self.topic_ids)
+
     def to_json(self) -> dict[str, Any]:
         """Always the same for the same offsets: Spark compares the texts."""
         topics: dict[str, Any] = {}

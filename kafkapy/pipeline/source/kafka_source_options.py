@@ -30,6 +30,7 @@ from kafkapy.pipeline.source.partition_json import parse_partition_numbers, pars
 logger = logging.getLogger(__name__)
 
 COMMIT_OFFSETS_TO_GROUP = "commitOffsetsToGroup"
+_LIMITS = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 # Those that the official connector does not have: nobody else can tell that one is misspelt.
 _OWN_OPTIONS = (COMMIT_OFFSETS_TO_GROUP, "pushFilters")
 _OFFICIAL_OPTIONS = (
@@ -44,9 +45,7 @@ _OFFICIAL_OPTIONS = (
     "endingOffsetsByTimestamp",
     "endingTimestamp",
     "failOnDataLoss",
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
+    *_LIMITS,
     "minPartitions",
     "maxRecordsPerPartition",
     "fetchOffset.numRetries",
@@ -113,12 +112,17 @@ class SourceOptions:
         return found
 
     @staticmethod
-    def for_stream(options: Mapping[str, str]) -> SourceOptions:
-        """OptionError names the option that is missing, wrong, or makes no sense in a stream."""
+    def for_stream(options: Mapping[str, str], *, has_limits: bool = True) -> SourceOptions:
+        """OptionError names the option that is missing, wrong, or makes no sense in a stream, or in
+        one that takes all there is into each micro-batch.
+        """
         given = _Options(options)
         for option in ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets"):
             if given.text(option) is not None:
                 raise OptionError(option, "a stream has no end; this is for batches")
+        for option in _LIMITS:
+            if not has_limits and given.text(option) is not None:
+                raise OptionError(option, "Spark 4.2 or newer is needed: this one takes no limits")
         return _parse(options, default_start=LogEnd.LATEST)
 
     def consumer_config(self) -> ConsumerConfig:

@@ -1,13 +1,9 @@
-"""Streams of format("kafkapy")."""
+"""Streams of format("kafkapy"), with the limits that Spark takes from 4.2 on."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -17,28 +13,16 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kafkapy.common.errors import KafkaError
-from kafkapy.pipeline.columnar.record_schema import RecordSchema
 from kafkapy.pipeline.source.kafka_offset_reader import KafkaOffsetReader
 from kafkapy.pipeline.source.kafka_source_offset import KafkaSourceOffset
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
-from kafkapy.pipeline.source.offset_range import KafkaInputPartition
-from kafkapy.pipeline.source.offset_range_calculator import OffsetRangeCalculator
-from kafkapy.pipeline.source.offset_range_planner import OffsetRangePlanner
+from kafkapy.pipeline.source.micro_batch_reader import MicroBatchReader
 from kafkapy.pipeline.source.read_limit_calculator import ReadLimitCalculator
-from kafkapy.utils.time import SystemTime, Time
-
-logger = logging.getLogger(__name__)
-
-# Spark asks again every few milliseconds while there is nothing new.
-_IDLE_INTERVAL_MS = 100
-_COMMIT_RETRY_MS = 1_000
+from kafkapy.utils.time import Time
 
 
-class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans micro-batches on the driver, and reads a range of one in each task. For one thread.
-
-    Only what it was told is pickled: connections are made where they are used.
+class KafkaStreamReader(MicroBatchReader, SupportsTriggerAvailableNow):
+    """Plans micro-batches that take no more than their limit. For one thread.
 
     Ports: org.apache.spark.sql.kafka010.KafkaMicroBatchStream
     """
@@ -51,13 +35,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         time: Time | None = None,
         offset_reader: KafkaOffsetReader | None = None,
     ) -> None:
+        super().__init__(options, schema, time=time, offset_reader=offset_reader)
         # constant after construction
-        self._options = options
-        self._spark_schema = schema
-        self._schema = RecordSchema.of_spark(schema)
-        self._time = time or SystemTime()
-        self._reader = offset_reader or KafkaOffsetReader(options, self._time)
-        self._planner = OffsetRangePlanner(options, self._reader)
         self._limits = ReadLimitCalculator(
             self._time,
             max_offsets=options.max_offsets_per_trigger,
@@ -67,23 +46,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         self._latest: KafkaSourceOffset | None = None
         self._final: KafkaSourceOffset | None = None  # with Trigger.AvailableNow
-        self._idle_since_ms: int | None = None
-        self._shown: KafkaSourceOffset | None = None  # what the group has been told
-        self._show_again_at_ms = 0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return KafkaStreamReader, (self._options, self._spark_schema)
 
     def initialOffset(self) -> dict[str, Any]:
         initial = self._planner.initial_offset()
-        if (final := self._final) is not None:
+        if self._final is not None:
             # That is older: a query that starts at the latest offset must not start after its end.
-            offsets = {
-                partition: min(offset, final.offsets[partition])
-                for partition, offset in initial.offsets.items()
-                if partition in final.offsets
-            }
-            initial = KafkaSourceOffset(offsets, initial.topic_ids)
+            initial = initial.at_most(self._final)
         return initial.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -111,58 +79,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(limit, ReadAllAvailable):
             # The last batch of Trigger.AvailableNow would wait for more that does not come.
             if self._final is None and self._limits.is_too_little(starts, latest.offsets):
-                self._idle_since_ms = self._time.hi_res_clock_ms()
+                self._note_idle(is_idle=True)
                 return start
             limited = self._limits.rate_limit(starts, latest.offsets)
             end = KafkaSourceOffset(limited, latest.topic_ids)
         found = end.to_json()
-        self._idle_since_ms = self._time.hi_res_clock_ms() if found == start else None
+        self._note_idle(is_idle=found == start)
         return found
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """What Spark shows beside the offsets of a batch: the ends of the logs when it was made."""
         return None if self._latest is None else self._latest.to_json()
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        options = self._options
-        ranges = self._planner.stream_ranges(
-            KafkaSourceOffset.from_json(start), KafkaSourceOffset.from_json(end)
-        )
-        calculator = OffsetRangeCalculator(
-            options.min_partitions, options.max_records_per_partition
-        )
-        return [KafkaInputPartition(offset_range) for offset_range in calculator.ranges(ranges)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # In tasks only: the process that plans batches starts sooner without what decodes records.
-        from kafkapy.pipeline.source.offset_range_fetcher import OffsetRangeFetcher
-
-        assert isinstance(partition, KafkaInputPartition)
-        fetcher = OffsetRangeFetcher(
-            partition.offset_range, self._schema, self._options, SystemTime()
-        )
-        yield from fetcher.record_batches()
-
-    def commit(self, end: dict[str, Any]) -> None:
-        self._show_group(KafkaSourceOffset.from_json(end))
-
-    def stop(self) -> None:
-        self._reader.close()
-
-    def _show_group(self, reached: KafkaSourceOffset) -> None:
-        """Commit for tools that look at a group's lag; what Spark goes by is its checkpoint."""
-        group = self._options.commit_offsets_to_group
-        now_ms = self._time.hi_res_clock_ms()
-        if group is None or reached == self._shown or now_ms < self._show_again_at_ms:
-            return
-        try:
-            self._reader.commit_to_group(group, reached.offsets)
-            self._shown = reached
-        except KafkaError as error:
-            logger.warning("Offsets are not committed to group %s: %s", group, error)
-            self._show_again_at_ms = now_ms + _COMMIT_RETRY_MS
-
-    def _wait_while_idle(self) -> None:
-        if self._idle_since_ms is not None:
-            passed_ms = self._time.hi_res_clock_ms() - self._idle_since_ms
-            self._time.sleep(max(0, _IDLE_INTERVAL_MS - passed_ms))

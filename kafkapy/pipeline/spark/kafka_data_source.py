@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -12,12 +14,17 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from kafkapy.pipeline.columnar.record_schema import spark_schema
+from kafkapy.pipeline.pipeline_errors import PipelineError
 from kafkapy.pipeline.sink.kafka_sink_options import SinkOptions
 from kafkapy.pipeline.sink.kafka_stream_writer import KafkaStreamWriter
 from kafkapy.pipeline.sink.kafka_writer import KafkaWriter
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.pipeline.source.kafka_source_reader import source_reader
-from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader
+from kafkapy.pipeline.source.plain_stream_reader import PlainStreamReader
+from kafkapy.pipeline.source.refused_stream_reader import RefusedStreamReader
+
+# Whether this Spark tells a stream how much to take; 4.1 does not.
+HAS_LIMITS = find_spec("pyspark.sql.streaming.datasource") is not None
 
 
 class KafkaDataSource(DataSource):
@@ -39,7 +46,16 @@ class KafkaDataSource(DataSource):
         return source_reader(SourceOptions.for_batch(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return KafkaStreamReader(SourceOptions.for_stream(self.options), schema)
+        try:
+            options = SourceOptions.for_stream(self.options, has_limits=HAS_LIMITS)
+            if not HAS_LIMITS:
+                return PlainStreamReader(options, schema)
+            # Here alone: it stands on what Spark 4.1 has not got.
+            from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader
+
+            return KafkaStreamReader(options, schema)
+        except PipelineError as error:
+            return RefusedStreamReader(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         return KafkaWriter(SinkOptions.of(self.options), schema, overwrite=overwrite)

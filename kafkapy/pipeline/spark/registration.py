@@ -8,22 +8,29 @@ from pyspark.sql import SparkSession
 
 from kafkapy.pipeline.kafka_client_options import PREFIX, SECRET_SETTINGS
 from kafkapy.pipeline.segments.segment_data_source import SegmentDataSource
-from kafkapy.pipeline.spark.kafka_data_source import KafkaDataSource
+from kafkapy.pipeline.spark.kafka_data_source import HAS_LIMITS, KafkaDataSource
 
 # Which options Spark hides where it shows those of a source: in the plans of streams, and in
 # messages that have one. By itself it goes by words like password, and would show a private key.
 REDACTION = "spark.sql.redaction.options.regex"
 _SECRETS = "|".join(re.escape(f"{PREFIX}{name}") for name in sorted(SECRET_SETTINGS))
 _HIDES_SECRETS = f"(?i:{_SECRETS})"
+# What Trigger.AvailableNow is for streams that do not know it, as ours with Spark 4.1: all there is
+# at its start, or else the older Trigger.Once, which does one batch, and after a crash an old one.
+_AVAILABLE_NOW = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
 
 
 def register_data_sources(spark: SparkSession) -> None:
     """Makes format("kafkapy") and format("kafkapy-segments") known. Idempotent.
 
-    What Kafka calls a secret is then one for the session, too.
+    What Kafka calls a secret is then one for the session, too, and Trigger.AvailableNow takes all
+    there is with any Spark.
     """
     for source in (KafkaDataSource, SegmentDataSource):
         spark.dataSource.register(source)
     hidden = spark.conf.get(REDACTION) or ""
     if _HIDES_SECRETS not in hidden:
         spark.conf.set(REDACTION, "|".join(filter(None, (hidden, _HIDES_SECRETS))))
+    if not HAS_LIMITS:
+        # What the user has set stays.
+        spark.conf.set(_AVAILABLE_NOW, spark.conf.get(_AVAILABLE_NOW, "true") or "true")

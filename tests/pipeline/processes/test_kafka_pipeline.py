@@ -15,6 +15,7 @@ import pytest
 
 from kafkapy.testing import BrokerHandle
 from tests.helpers.pipelines import send
+from tests.helpers.spark import needs_limits
 from tests.pipeline.processes.pipeline_runs import TIMEOUT_S, PipelineRuns
 
 _FILE = """
@@ -86,6 +87,7 @@ def _scraped(said: str) -> str:
 
 
 @pytest.mark.timeout(3 * TIMEOUT_S)
+@needs_limits
 def test_run_that_is_killed_told_to_stop_or_failing_leaves_each_row_once(
     spark_broker: BrokerHandle, topic: str, tmp_path: Path
 ) -> None:

@@ -192,6 +192,17 @@ def test_a_stream_has_no_end(option: str, value: str) -> None:
         stream(**{option: value})
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("maxOffsetsPerTrigger", "5"), ("MINOFFSETSPERTRIGGER", "5"), ("maxTriggerDelay", "1m")],
+)
+def test_limits_are_refused_where_spark_takes_none(option: str, value: str) -> None:
+    with pytest.raises(OptionError, match=f"(?i)^{option}: Spark 4.2 or newer is needed"):
+        SourceOptions.for_stream(BASE | {option: value}, has_limits=False)
+
+    assert SourceOptions.for_stream(BASE, has_limits=False) == stream()
+
+
 def test_the_least_of_a_batch_is_at_most_its_most() -> None:
     assert stream(minOffsetsPerTrigger="5", maxOffsetsPerTrigger="5").min_offsets_per_trigger == 5
     with pytest.raises(OptionError, match=r"^minOffsetsPerTrigger: 6 is more than .*5"):

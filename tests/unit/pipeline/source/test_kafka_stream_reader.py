@@ -1,44 +1,19 @@
 import pickle
-from typing import Any
+from functools import partial
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from kafkapy.common.errors import CoordinatorNotAvailableError
 from kafkapy.common.types import TopicPartition
-from kafkapy.pipeline.columnar.record_schema import spark_schema
-from kafkapy.pipeline.source.kafka_source_offset import KafkaSourceOffset
-from kafkapy.pipeline.source.kafka_source_options import SourceOptions
-from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader
-from tests.helpers.mock_time import MockTime
-from tests.unit.pipeline.source.fake_offset_reader import FIRST_ID, FakeOffsetReader
+from tests.helpers.spark import NO_LIMITS
+from tests.unit.pipeline.source.fake_stream import FakeStream, at
 
-ALL = ReadAllAvailable()
+datasource = pytest.importorskip("pyspark.sql.streaming.datasource", reason=NO_LIMITS)
 
+from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader  # noqa: E402
 
-class Stream:
-    """A stream reader and what it is told of the brokers."""
-
-    def __init__(self, *logs: tuple[int, int], **options: str) -> None:
-        self.time = MockTime()
-        self.brokers = FakeOffsetReader(*logs)
-        base = {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
-        self.reader = KafkaStreamReader(
-            SourceOptions.for_stream(base | options),
-            spark_schema(include_headers=False),
-            time=self.time,
-            offset_reader=self.brokers,  # type: ignore[arg-type]
-        )
-
-    def grow(self, *ends: int) -> None:
-        for index, end in enumerate(ends):
-            partition = TopicPartition("t", index)
-            self.brokers.logs[partition] = (self.brokers.logs.get(partition, (0, 0))[0], end)
-
-
-def at(*offsets: int) -> dict[str, Any]:
-    partitions = {TopicPartition("t", index): offset for index, offset in enumerate(offsets)}
-    return KafkaSourceOffset(partitions, {"t": FIRST_ID}).to_json()
+ALL = datasource.ReadAllAvailable()
+Stream = partial(FakeStream, KafkaStreamReader)
 
 
 def test_a_stream_goes_from_its_start_to_what_there_is() -> None:
@@ -49,10 +24,7 @@ def test_a_stream_goes_from_its_start_to_what_there_is() -> None:
 
     assert start == at(5)
     assert stream.reader.latestOffset(start, ALL) == at(8, 2)
-    assert [str(p.value) for p in stream.reader.partitions(start, at(8, 2))] == [
-        "t-0 [5, 8)",
-        "t-1 [0, 2)",
-    ]
+    assert stream.ranges(start, at(8, 2)) == ["t-0 [5, 8)", "t-1 [0, 2)"]
     assert stream.reader.partitions(start, start) == []
 
 
@@ -60,7 +32,7 @@ def test_the_most_of_a_batch_is_shared_out_and_the_whole_is_reported() -> None:
     stream = Stream((0, 90), (0, 10), maxOffsetsPerTrigger="10")
     limit = stream.reader.getDefaultReadLimit()
 
-    assert limit == ReadMaxRows(10)
+    assert limit == datasource.ReadMaxRows(10)
     assert stream.reader.latestOffset(at(0, 0), limit) == at(9, 1)
     assert stream.reader.reportLatestOffset() == at(90, 10)
     assert stream.reader.latestOffset(at(0, 0), ALL) == at(90, 10), "Trigger.Once knows no limit"
@@ -70,7 +42,7 @@ def test_a_batch_waits_for_its_least_and_leaves_the_offsets_alone_meanwhile() ->
     stream = Stream((0, 10), minOffsetsPerTrigger="10", maxTriggerDelay="1m")
     limit = stream.reader.getDefaultReadLimit()
 
-    assert limit == ReadMinRows(10)
+    assert limit == datasource.ReadMinRows(10)
     assert stream.reader.latestOffset(at(0), limit) == at(10)
     stream.grow(15, 3)
     assert stream.reader.latestOffset(at(10), limit) == at(10), "also without the new partition"
@@ -172,7 +144,7 @@ def test_a_reader_is_pickled_without_its_connections() -> None:
     stream.reader.latestOffset(at(0), ALL)
     copy = pickle.loads(pickle.dumps(stream.reader))
 
-    assert copy.getDefaultReadLimit() == ReadMaxRows(3)
+    assert copy.getDefaultReadLimit() == datasource.ReadMaxRows(3)
     assert copy.reportLatestOffset() is None
     stream.reader.stop()
     assert stream.brokers.is_closed
