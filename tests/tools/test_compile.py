@@ -4,7 +4,10 @@ The build is kept in the tests' cache under a digest of what it is made from.
 """
 
 import fcntl
+import importlib
+import inspect
 import os
+import pkgutil
 import runpy
 import shutil
 import subprocess
@@ -16,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+import kafkapy
 from kafkapy import __version__
 from tests.compat.tools import cache_dir
 from tests.helpers.server_process import running_server
@@ -26,14 +30,22 @@ TESTS_TIMEOUT_S = 200
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(BUILD_TIMEOUT_S + TESTS_TIMEOUT_S)]
 
-_UNIT_TESTS = (
-    "common/network/test_*.py",
-    "common/record/test_*.py",
-    "network/test_request_*.py",
-    "storage/test_log_validator*.py",
-    "storage/test_unified_log_append.py",
-    "utils/test_locks.py",
-    "utils/test_varint.py",
+# Of the modules themselves, and of a broker that is made of them.
+_TESTS = (
+    "unit/common/network/test_*.py",
+    "unit/common/record/test_*.py",
+    "unit/network/test_request_*.py",
+    "unit/replication/test_*.py",
+    "unit/storage/test_*_index.py",
+    "unit/storage/test_leader_epoch_file_cache.py",
+    "unit/storage/test_log_segment*.py",
+    "unit/storage/test_log_validator*.py",
+    "unit/storage/test_producer_state_manager.py",
+    "unit/storage/test_unified_log_*.py",
+    "unit/utils/test_locks.py",
+    "unit/utils/test_varint.py",
+    "integration/test_produce.py",
+    "integration/testing/test_observation.py",
 )
 _COMPILER = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
 
@@ -117,8 +129,23 @@ def test_every_declared_module_is_compiled(compiled: Path) -> None:
     assert not [file for file in files if file.endswith(".py")]
 
 
-def test_compiled_modules_pass_the_unit_tests_of_their_source(compiled: Path) -> None:
-    tests = [path for pattern in _UNIT_TESTS for path in (ROOT / "tests/unit").glob(pattern)]
+def test_what_derives_from_a_compiled_class_is_compiled() -> None:
+    compiled = set(_compiled_modules())
+
+    left_out = {
+        f"{derived.__module__}.{derived.__name__} is a {base.__module__}.{base.__name__}"
+        for info in pkgutil.walk_packages(kafkapy.__path__, "kafkapy.")
+        for _, derived in inspect.getmembers(importlib.import_module(info.name), inspect.isclass)
+        for base in derived.__bases__
+        if base.__module__ in compiled and derived.__module__ not in compiled
+        if not getattr(base, "_is_protocol", False)
+    }
+
+    assert left_out == set()
+
+
+def test_compiled_modules_pass_the_tests_of_their_source(compiled: Path) -> None:
+    tests = [path for pattern in _TESTS for path in (ROOT / "tests").glob(pattern)]
 
     _run_tests(_environment(compiled), *map(str, tests))
 

@@ -35,6 +35,7 @@ from kafkapy.storage.file_system import OsFileChannel, OsFileSystem
 from kafkapy.storage.log_config import LogConfig, LogManagerConfig
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
 from kafkapy.storage.log_manager import LogManager
+from kafkapy.utils.varint import BytesLike
 from tests.helpers.mock_time import MockTime
 from tests.helpers.mock_timer import MockTimer
 from tests.helpers.records import records
@@ -45,17 +46,40 @@ LISTENER = "PLAINTEXT"
 
 
 class _UnsyncedChannel(OsFileChannel):
-    __slots__ = ()
+    __slots__ = ("_file_system",)
+
+    def __init__(self, fd: int, path: str, file_system: UnsyncedFileSystem) -> None:
+        super().__init__(fd, path)
+        self._file_system = file_system
+
+    def read_at(self, size: int, position: int) -> bytes:
+        self._file_system.maybe_raise_surprise()
+        return super().read_at(size, position)
+
+    def write_at(self, data: BytesLike, position: int) -> int:
+        self._file_system.maybe_raise_surprise()
+        return super().write_at(data, position)
 
     def flush(self) -> None: ...
 
 
 class UnsyncedFileSystem(OsFileSystem):
-    """Real files that are never forced to disk: these tests do not crash."""
+    """Real files that are never forced to disk: these tests do not crash.
+
+    `surprise` is raised by the next read or write: something no disk would say.
+    """
+
+    def __init__(self) -> None:
+        self.surprise: Exception | None = None
+
+    def maybe_raise_surprise(self) -> None:
+        surprise, self.surprise = self.surprise, None
+        if surprise is not None:
+            raise surprise
 
     def open(self, path: str, *, create: bool = False, read_only: bool = False) -> OsFileChannel:
         flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)
-        return _UnsyncedChannel(os.open(path, flags | os.O_CLOEXEC, 0o644), path)
+        return _UnsyncedChannel(os.open(path, flags | os.O_CLOEXEC, 0o644), path, self)
 
     def fsync_dir(self, path: str) -> None: ...
 

@@ -133,12 +133,8 @@ def test_log_append_time_is_answered(make_broker, time):
 
 
 def test_unexpected_error_is_answered_logged_and_counted(broker, caplog):
-    partition = broker.lead()
-
-    def fail(*args, **kwargs):
-        raise ZeroDivisionError("surprise")
-
-    partition.log.append_as_leader = fail
+    broker.lead()
+    broker.file_system.surprise = ZeroDivisionError("surprise")
 
     answer = only(broker.produce("a"))
 

@@ -446,12 +446,10 @@ def test_follower_that_is_no_replica_is_refused_by_what_it_knows(broker):
 
 
 def test_unexpected_error_is_answered_logged_and_counted(broker, partition, caplog):
-    def fail(*args, **kwargs):
-        raise ZeroDivisionError("surprise")
+    broker.produce(records("a", "b"))
+    broker.file_system.surprise = ZeroDivisionError("surprise")
 
-    partition.log.read = fail
-
-    assert only(broker.fetch(0)).error is Errors.UNKNOWN_SERVER_ERROR
+    assert only(broker.fetch(1)).error is Errors.UNKNOWN_SERVER_ERROR
     assert "surprise" in caplog.text
     assert broker.metric("FailedFetchRequestsPerSec", topic="t") == 1
     assert broker.metric("TotalFetchRequestsPerSec", topic="t") == 1
