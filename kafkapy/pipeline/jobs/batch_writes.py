@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from kafkapy.pipeline.jobs.failure_cause import failure_cause
 from kafkapy.pipeline.jobs.output import Output
 from kafkapy.pipeline.pipeline_errors import PipelineError
+from kafkapy.pipeline.spark.active_session import active_session
 from kafkapy.utils.time import Time
 
 _CANCEL_POLL_S = 0.5
@@ -66,9 +67,10 @@ class BatchWrites:
             self._thread.join(_CANCEL_POLL_S)
 
     def _run(self) -> None:
-        # Spark looks for data sources in the session of the thread, and this one has none yet.
-        sessions = SparkSession._get_j_spark_session_class(self._spark._jvm)
-        sessions.setActiveSession(self._spark._jsparkSession)
+        with active_session(self._spark):
+            self._write_all()
+
+    def _write_all(self) -> None:
         group = self._job_group
         self._spark.sparkContext.setJobGroup(group, "kafka-pipeline", interruptOnCancel=True)
         for output in self._outputs:

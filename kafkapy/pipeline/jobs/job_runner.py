@@ -24,6 +24,7 @@ from kafkapy.pipeline.jobs.progress.progress_listener import ProgressListener
 from kafkapy.pipeline.jobs.progress.progress_reporter import ProgressReporter
 from kafkapy.pipeline.jobs.topic_directory import TopicDirectory
 from kafkapy.pipeline.pipeline_errors import PipelineError
+from kafkapy.pipeline.spark.active_session import active_session
 from kafkapy.pipeline.spark.registration import register_data_sources
 from kafkapy.utils.stop_request import StopRequest
 from kafkapy.utils.time import SystemTime, Time
@@ -126,7 +127,8 @@ class JobRunner:
 
     def _start(self, output: Output) -> StreamingQuery:
         try:
-            query = output.start(self._config.trigger, self._checkpoint.of_query(output.name))
+            with active_session(self._spark):
+                query = output.start(self._config.trigger, self._checkpoint.of_query(output.name))
         except (PySparkException, Py4JError) as e:
             # What Java raises that is none of Spark's own: a library made for another Spark, say.
             raise _failed(output.name, e) from e

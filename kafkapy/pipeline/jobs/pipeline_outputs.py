@@ -107,6 +107,9 @@ class PipelineOutputs:
                     output_mode=sink.output_mode,
                 )
             case TableSink():
+                table = sink.table
+                if sink.path is not None and sink.format is TableFormat.ICEBERG:
+                    table = self._iceberg_table(sink, sink.path)
                 return Output(
                     name=sink.name,
                     frame=self._partitioned(sink, frame),
@@ -115,8 +118,8 @@ class PipelineOutputs:
                     output_mode=sink.output_mode,
                     save_mode=sink.save_mode,
                     partition_by=tuple(column.name for column in sink.partition_by),
-                    path=sink.path,
-                    table=sink.table,
+                    path=sink.path if table is None else None,
+                    table=table,
                 )
 
     def _records(self, sink: TopicSink, frame: DataFrame) -> DataFrame:
@@ -160,6 +163,22 @@ class PipelineOutputs:
             derived = F.to_date(value) if column.unit is PartitionUnit.DATE else F.hour(value)
             frame = frame.withColumn(column.name, derived)
         return frame
+
+    def _iceberg_table(self, sink: TableSink, path: str) -> str:
+        """Its name in a catalog whose tables are in the directory around it.
+
+        Spark makes a table only where it has a catalog, and Iceberg's own for paths asks Hive.
+        """
+        directory, slash, name = path.rpartition("/")
+        catalog = f"kafkapy_{self._config.sinks.index(sink)}"
+        settings = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "hadoop",
+            ".warehouse": directory or slash or ".",
+        }
+        for key, value in settings.items():
+            self._spark.conf.set(f"spark.sql.catalog.{catalog}{key}", value)
+        return f"{catalog}.`{name}`"
 
     def _type_of(self, sink: Sink, frame: DataFrame, key: str, column: str) -> DataType:
         if column not in frame.columns:
