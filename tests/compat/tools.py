@@ -19,7 +19,8 @@ import pytest
 KAFKA_VERSION = "3.9.1"
 KAFKAJS_VERSION = "2.2.4"
 SPARK_KAFKA_VERSION = "4.2.0"
-SPARK_DELTA_VERSION = "4.2.0"
+# Of Spark, by the library of tables that is made for it.
+SPARK_WITH_VERSIONS = {"delta": "4.2.0", "iceberg": "4.1.4"}
 TIMEOUT_S = 60
 
 _JAVA_SOURCES = Path(__file__).parent / "java"
@@ -102,9 +103,10 @@ def require_spark_connector() -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkDelta:
-    """An environment with a Spark that Delta Lake is made for."""
+class SparkWithLibrary:
+    """An environment with a library of tables, and a Spark that it is made for."""
 
+    library: str
     home: Path
 
     @property
@@ -112,15 +114,17 @@ class SparkDelta:
         return self.home / "venv" / "bin" / "python"
 
     def jars(self) -> list[Path]:
-        """Delta Lake."""
-        return sorted((self.home / "delta" / "jars").glob("*.jar"))
+        """The library."""
+        return sorted((self.home / self.library / "jars").glob("*.jar"))
 
 
-def require_spark_delta() -> SparkDelta:
-    home = cache_dir() / f"spark-delta-{SPARK_DELTA_VERSION}"
+def require_spark_with(library: str) -> SparkWithLibrary:
+    """With one of SPARK_WITH_VERSIONS."""
+    name = f"spark-{library}"
+    home = cache_dir() / f"{name}-{SPARK_WITH_VERSIONS[library]}"
     if not home.is_dir():
-        _skip("spark-delta", how="bin/fetch-test-tools spark-delta")
-    return SparkDelta(home)
+        _skip(name, how=f"bin/fetch-test-tools {name}")
+    return SparkWithLibrary(library, home)
 
 
 def _skip(tool: str, *, how: str = "bin/fetch-test-tools") -> None:

@@ -8,13 +8,14 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kafkapy.testing.broker_process import BrokerProcess
 from tests.compat.mutation import FrameSender, mutated, seeds
-from tests.compat.tools import require_spark_delta
+from tests.compat.tools import require_spark_with
 from tests.faults.faulty_broker import read_all
 from tests.faults.hostile_clients import Crowd, canary
 from tests.faults.lost_answers import LostAnswers
@@ -24,7 +25,12 @@ from tests.faults.test_kill_nine import survive_kills
 from tests.helpers.api import create_topic, init_producer_id
 from tests.helpers.server_process import ServerProcess, running_server
 from tests.helpers.spark import running_spark
-from tests.pipeline.processes.delta_kills import survive_delta_kills
+from tests.pipeline.processes.table_kills import (
+    DELTA,
+    ICEBERG,
+    TableFormat,
+    survive_table_kills,
+)
 from tests.pipeline.processes.worker_kills import survive_worker_kills
 from tests.pipeline.streaming_copy import survive_driver_kills
 
@@ -150,11 +156,11 @@ def spark_driver_kills(work_dir: Path, count: int) -> Figures:
     return {"rows, each copied once": copied.rows}
 
 
-def spark_delta_kills(work_dir: Path, count: int) -> Figures:
-    spark = require_spark_delta()
+def spark_table_kills(table: TableFormat, work_dir: Path, count: int) -> Figures:
+    spark = require_spark_with(table.type)
     work_dir.mkdir(parents=True, exist_ok=True)
     with BrokerProcess() as broker:
-        return {"rows, each once": survive_delta_kills(work_dir, broker, spark, count)}
+        return {"rows, each once": survive_table_kills(work_dir, broker, table, spark, count)}
 
 
 SOAKS = (
@@ -165,7 +171,8 @@ SOAKS = (
     Soak("lost-answers", 100_000, "batches", lost_answers),
     Soak("spark-driver-kills", 20, "kills", spark_driver_kills),
     Soak("spark-worker-kills", 20, "kills", spark_worker_kills),
-    Soak("spark-delta-kills", 5, "kills", spark_delta_kills),
+    Soak("spark-delta-kills", 5, "kills", partial(spark_table_kills, DELTA)),
+    Soak("spark-iceberg-kills", 5, "kills", partial(spark_table_kills, ICEBERG)),
 )
 
 
