@@ -1,7 +1,7 @@
 """Topics read by the source, and by a plain consumer to compare with."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.clients.consumer import ConsumerRecord, KafkaConsumer, TopicPartition
 from kafkapy.clients.producer import KafkaProducer
@@ -9,9 +9,12 @@ from kafkapy.common.errors import KafkaError
 from kafkapy.pipeline.columnar.record_schema import spark_schema
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.pipeline.source.kafka_source_reader import KafkaBatchReader
-from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader
+from kafkapy.pipeline.source.micro_batch_reader import MicroBatchReader
 from kafkapy.testing import BrokerHandle
 from tests.helpers.waiting import wait_until
+
+if TYPE_CHECKING:
+    from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader
 
 Row = dict[str, Any]
 
@@ -45,13 +48,16 @@ def values(rows: Iterable[Row]) -> list[bytes | None]:
     return [row["value"] for row in rows]
 
 
-def stream_reader(broker: BrokerHandle, topic: str, **more: str) -> KafkaStreamReader:
+def stream_reader(broker: BrokerHandle, topic: str, **more: str) -> "KafkaStreamReader":
+    # Here alone: it stands on what Spark 4.1 has not got.
+    from kafkapy.pipeline.source.kafka_stream_reader import KafkaStreamReader
+
     parsed = SourceOptions.for_stream(options(broker, topic, **more))
     return KafkaStreamReader(parsed, spark_schema(include_headers=False))
 
 
 def read_between(
-    reader: KafkaStreamReader, start: dict[str, Any], end: dict[str, Any]
+    reader: MicroBatchReader, start: dict[str, Any], end: dict[str, Any]
 ) -> list[bytes | None]:
     return [
         value

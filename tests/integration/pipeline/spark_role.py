@@ -27,7 +27,10 @@ Row = bytes | tuple[object, ...]
 @contextmanager
 def in_task(partition: int, attempt: int = 0, **properties: str) -> Iterator[None]:
     """As in a Python worker that Spark has given a task."""
-    context = TaskContext(partitionId=partition, attemptNumber=attempt, localProperties=properties)
+    context = TaskContext()
+    context._partitionId = partition
+    context._attemptNumber = attempt
+    context._localProperties = properties
     try:
         yield
     finally:

@@ -3,12 +3,12 @@
 import logging
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from kafkapy.clients.admin.admin_client import AdminClient
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.pipeline.pipeline_errors import DataLossError, PipelineError
 from kafkapy.testing import EmbeddedBroker
+from tests.helpers.spark import NO_LIMITS
 from tests.helpers.waiting import wait_until
 from tests.integration.pipeline.conftest import MakeTopic
 from tests.integration.pipeline.reading import (
@@ -19,7 +19,8 @@ from tests.integration.pipeline.reading import (
     stream_reader,
 )
 
-ALL = ReadAllAvailable()
+datasource = pytest.importorskip("pyspark.sql.streaming.datasource", reason=NO_LIMITS)
+ALL = datasource.ReadAllAvailable()
 
 
 def test_a_stream_reads_each_record_once_also_of_partitions_that_come_later(
