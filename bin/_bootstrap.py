@@ -42,7 +42,7 @@ def main(extra: str) -> int:
     with open(home / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not installed.exists() or installed.read_bytes() != state:
-            note = "about two minutes" if extra == COMPILED else "once"
+            note = "about a minute" if extra == COMPILED else "once"
             print(f"kafkapy: setting up {home.name} ({note})", file=sys.stderr)
             if not python.exists():
                 venv.create(home, with_pip=True)
