@@ -48,7 +48,10 @@ public final class ApacheKafka {
     private static int startZooKeeper(File directory) throws Exception {
         NIOServerCnxnFactory connections = new NIOServerCnxnFactory();
         connections.configure(new InetSocketAddress("127.0.0.1", 0), 100);
-        connections.startup(new ZooKeeperServer(directory, directory, 100));
+        ZooKeeperServer server = new ZooKeeperServer(directory, directory, 100);
+        // By default 20 ticks, which is less than a busy machine may let a broker wait.
+        server.setMaxSessionTimeout(60_000);
+        connections.startup(server);
         return connections.getLocalPort();
     }
 }
