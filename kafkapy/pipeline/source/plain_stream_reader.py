@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql.datasource import InputPartition
-from pyspark.sql.types import StructType
 
-from kafkapy.pipeline.source.kafka_offset_reader import KafkaOffsetReader
 from kafkapy.pipeline.source.kafka_source_offset import KafkaSourceOffset
-from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.pipeline.source.micro_batch_reader import MicroBatchReader
-from kafkapy.utils.time import Time
 
 
 class PlainStreamReader(MicroBatchReader):
@@ -24,16 +20,7 @@ class PlainStreamReader(MicroBatchReader):
     Ports: org.apache.spark.sql.kafka010.KafkaMicroBatchStream
     """
 
-    def __init__(
-        self,
-        options: SourceOptions,
-        schema: StructType,
-        *,
-        time: Time | None = None,
-        offset_reader: KafkaOffsetReader | None = None,
-    ) -> None:
-        super().__init__(options, schema, time=time, offset_reader=offset_reader)
-        self._known: KafkaSourceOffset | None = None  # the end of the newest batch
+    _known: KafkaSourceOffset | None = None  # the end of the newest batch
 
     def initialOffset(self) -> dict[str, Any]:
         initial = self._planner.initial_offset()
