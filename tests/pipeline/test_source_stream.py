@@ -9,11 +9,13 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+import kafkapy.pipeline
 from kafkapy.clients.admin.admin_client import AdminClient
 from kafkapy.pipeline.jobs.failure_cause import failure_cause
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.pipeline.source.plain_stream_reader import PlainStreamReader
 from kafkapy.pipeline.spark.kafka_data_source import HAS_LIMITS, KafkaDataSource
+from kafkapy.pipeline.spark.registration import SET_BY_STREAMS
 from kafkapy.testing.broker_process import BrokerProcess
 from tests.helpers.spark import needs_limits
 from tests.helpers.waiting import wait_until
@@ -77,6 +79,25 @@ def test_available_now_reads_what_is_there_in_limited_batches_and_goes_on_later(
     assert again.awaitTermination(TIMEOUT_S)
     assert written(spark, tmp_path) == numbers(0, 55)
     assert spark_broker.committed(group, topic) == {0: 40, 1: 10, 2: 5}
+
+
+def test_streams_add_nothing_to_the_environment_that_they_share(
+    spark: SparkSession, spark_broker: BrokerProcess, topic: str, tmp_path: Path
+) -> None:
+    session = spark.newSession()
+    kafkapy.pipeline.register(session)
+    before = _source_environment(session)
+    produce(spark_broker, topic, numbers(0, 10))
+
+    query = start(load(session, spark_broker, topic), tmp_path, availableNow=True)
+    assert query.awaitTermination(TIMEOUT_S)
+
+    assert written(session, tmp_path) == numbers(0, 10)
+    after = _source_environment(session)
+    assert before.keys() == after.keys()
+    # Each was set by the stream, as it is by everything else that runs Python: ours did not stay.
+    assert all(after[name] for name in SET_BY_STREAMS)
+    assert not any(name in spark.sparkContext.environment for name in SET_BY_STREAMS)
 
 
 def test_a_stream_without_limits_takes_what_is_there_and_goes_on_later(
@@ -149,3 +170,10 @@ def _rows(query: StreamingQuery) -> int:
     error = query.exception()
     assert error is None, error
     return sum(progress.numInputRows for progress in query.recentProgress)
+
+
+def _source_environment(spark: SparkSession) -> dict[str, str]:
+    """Of the source as the session knows it; one for all its streams."""
+    state: Any = spark._jsparkSession.sessionState()
+    source = state.dataSourceManager().lookupDataSource("kafkapy")
+    return dict(source.dataSourceCls().envVars())
