@@ -28,7 +28,8 @@ metrics_port = 0
 [spark.conf]
 "spark.ui.enabled" = false
 "spark.sql.warehouse.dir" = "${DATA}/warehouse"
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.driver.defaultJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.driver.extraJavaOptions" = "-Djava.io.tmpdir=${DATA}"
 
 [[source]]
 name = "records"
