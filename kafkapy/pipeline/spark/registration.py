@@ -29,7 +29,7 @@ SET_BY_STREAMS = (
     "SPARK_AUTH_SOCKET_TIMEOUT",
     "SPARK_BUFFER_SIZE",
     "SPARK_LOCAL_DIRS",
-    "SPARK_PYTHON_RUNTIME",
+    "SPARK_PYTHON_RUNTIME",  # Spark 4.1 neither sets nor reads it
 )
 
 
