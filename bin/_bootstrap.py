@@ -63,6 +63,9 @@ def install(python: Path, extra: str) -> None:
     else:
         # Of Spark, mypy and the like a run imports the smaller part: compiled when it is.
         pip_install(python, "--no-compile", mode, "--editable", f"{ROOT}[{extra}]")
+    # Before 23.1 pip does not pass that mode on.
+    (packages,) = python.parent.parent.glob("lib/python*/site-packages")
+    (packages / "kafkapy-checkout.pth").write_text(f"{ROOT}\n")
     subprocess.run([str(python), "-m", "compileall", "-q", str(ROOT / "kafkapy")], check=False)
 
 
