@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from kafkapy import __version__
 from kafkapy.common.errors import KafkaError
-from kafkapy.utils import varint
+from kafkapy.utils.compiled import IS_COMPILED
 
 Run = Callable[[Sequence[str]], int]
 
@@ -30,8 +30,8 @@ _BROKEN_PIPE = 141
 
 
 def name_and_version() -> str:
-    """Also says whether the hot modules run compiled: they are compiled all or none."""
-    return f"kafkapy {__version__}{'' if varint.__file__.endswith('.py') else ' (compiled)'}"
+    """Also says whether the hot modules run compiled."""
+    return f"kafkapy {__version__}{' (compiled)' if IS_COMPILED else ''}"
 
 
 def fail(message: str) -> NoReturn:

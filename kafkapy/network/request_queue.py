@@ -70,10 +70,12 @@ class RequestQueue(Generic[T]):
 
     def poll(self) -> T | None:
         """The next item if there is one now."""
+        if not self._items:
+            return None
         try:
             item = self._items.popleft()
         except IndexError:
-            return None
+            return None  # somebody else was faster
         if self._refused:
             self._call_refused_producers()
         return item
