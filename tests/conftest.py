@@ -1,5 +1,6 @@
 """Fixtures that every part of the suite uses, and how it is spread over workers."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,14 @@ from tests.helpers.mock_time import MockTime
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Pytest removes what is left there: a JVM that a test kills leaves libraries and more."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path_factory.mktemp("left")))
+        yield
 
 
 @pytest.fixture

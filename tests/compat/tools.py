@@ -146,6 +146,7 @@ def java_command(
         # An archive that does not suit this JVM is left alone without a word.
         *(f"-XX:SharedArchiveFile={programs / _ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"),
         f"-Xmx{heap}",
+        f"-Djava.io.tmpdir={tempfile.gettempdir()}",
         *options,
         *_class_path(programs, jars),
         main_class,

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,11 @@ _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED = "Successfully registered with master"
 _PLACE = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
 # Start-up and a small footprint count here, peak speed does not.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+
+
+def _java_options() -> str:
+    return f"{_JAVA_OPTIONS} -Djava.io.tmpdir={tempfile.gettempdir()}"
 
 
 def spark_environment() -> dict[str, str]:
@@ -31,8 +36,8 @@ def spark_environment() -> dict[str, str]:
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "128m",
-        "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
-        "SPARK_LAUNCHER_OPTS": JAVA_OPTIONS,
+        "SPARK_DAEMON_JAVA_OPTS": _java_options(),
+        "SPARK_LAUNCHER_OPTS": _java_options(),
         "PYSPARK_PYTHON": str(worker_python(os.environ)),
     }
 
@@ -120,8 +125,8 @@ class SparkCluster:
         settings = {
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",
-            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-            "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+            "spark.driver.extraJavaOptions": _java_options(),
+            "spark.executor.extraJavaOptions": _java_options(),
             "spark.executor.memory": "512m",
             "spark.sql.warehouse.dir": str(self._directory / "warehouse"),
             **conf,
