@@ -56,14 +56,12 @@ def main(extra: str) -> int:
 
 
 def install(python: Path, extra: str) -> None:
-    # As a plain entry of the path: Spark looks for modules pyspark_*, and in directories only.
-    mode = "--config-settings=editable_mode=compat"
     if extra == CORE:
-        pip_install(python, mode, "--editable", str(ROOT))
+        pip_install(python, "--editable", str(ROOT))
     else:
         # Of Spark, mypy and the like a run imports the smaller part: compiled when it is.
-        pip_install(python, "--no-compile", mode, "--editable", f"{ROOT}[{extra}]")
-    # Before 23.1 pip does not pass that mode on.
+        pip_install(python, "--no-compile", "--editable", f"{ROOT}[{extra}]")
+    # Also an entry of the path: Spark looks for modules pyspark_*, and in directories only.
     (packages,) = python.parent.parent.glob("lib/python*/site-packages")
     (packages / "kafkapy-checkout.pth").write_text(f"{ROOT}\n")
     subprocess.run([str(python), "-m", "compileall", "-q", str(ROOT / "kafkapy")], check=False)
