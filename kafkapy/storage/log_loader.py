@@ -3,6 +3,7 @@
 import logging
 import os
 from dataclasses import dataclass
+from functools import partial
 
 from kafkapy.common.types import TopicPartition
 from kafkapy.storage.leader_epoch_file_cache import LeaderEpochFileCache
@@ -246,6 +247,9 @@ class LogLoader:
     def _recover_unflushed_segments(self) -> None:
         unflushed = self._segments.values_between(self._recovery_point_checkpoint)
         for index, segment in enumerate(unflushed):
+            if segment.base_offset not in self._segments:
+                # It came after a hole.
+                return
             logger.info(
                 "%s: recovering segment %d (%d of %d)",
                 self._topic_partition,
@@ -262,6 +266,7 @@ class LogLoader:
                     segment.base_offset,
                     e,
                 )
+                self._delete_segments_after_hole(segment)
                 truncated = segment.truncate_to(segment.base_offset)
             if truncated > 0:
                 logger.warning(
@@ -270,9 +275,15 @@ class LogLoader:
                     truncated,
                     segment.base_offset,
                 )
-                # What comes after a hole cannot be served.
-                self._delete_segments(unflushed[index + 1 :])
-                return
+
+    def _delete_segments_after_hole(self, segment: LogSegment) -> None:
+        """A segment is about to be cut: what comes after a hole cannot be served.
+
+        Before the cut, for a crash in between must not leave a segment that looks whole in front of
+        the hole; and the last one first, so that it leaves none behind one either.
+        """
+        following = [s for s in self._segments.values() if s.base_offset > segment.base_offset]
+        self._delete_segments(tuple(reversed(following)))
 
     def _recover_segment(self, segment: LogSegment) -> int:
         manager = self._recovered_producers
@@ -297,6 +308,7 @@ class LogLoader:
             self._leader_epoch_cache,
             next_base_offset=None if following is None else following.base_offset,
             may_have_gaps=self._config.compact,
+            before_cut=partial(self._delete_segments_after_hole, segment),
         )
         # So that the next segment does not need this one read again.
         manager.take_snapshot()

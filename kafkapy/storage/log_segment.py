@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from functools import partial
 
 from kafkapy.common.errors import CorruptRecordError, InvalidRecordError
@@ -345,12 +346,14 @@ class LogSegment:
         *,
         next_base_offset: int | None = None,
         may_have_gaps: bool = True,
+        before_cut: Callable[[], None] | None = None,
     ) -> int:
         """Reads every batch, builds the indexes anew and cuts the file at the first batch that is
         not whole; returns how many bytes went.
 
         A batch's checksum does not cover its offset, so `next_base_offset` (where the segment after
-        this one begins) and `may_have_gaps` (a compacted topic) help to tell a wrong one.
+        this one begins) and `may_have_gaps` (a compacted topic) help to tell a wrong one. If
+        something is to be cut, `before_cut` is called first.
         """
         self.offset_index.reset()
         self.time_index.reset()
@@ -384,6 +387,8 @@ class LogSegment:
                 "Found an invalid batch in %s at byte %d: %s", self.log.path, valid_bytes, e
             )
         truncated = self.log.size_in_bytes - valid_bytes
+        if truncated and before_cut is not None:
+            before_cut()
         self.log.truncate_to(valid_bytes)
         self._max_timestamp_and_offset = largest
         self._rolling_based_timestamp = None

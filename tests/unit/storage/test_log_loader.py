@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.storage.unified_log import UnifiedLog
+from kafkapy.testing.faulty_file_system import FaultyFileSystem
 from tests.unit.storage.harness import (
     TIMESTAMP,
     StorageHarness,
@@ -127,6 +128,24 @@ def test_segments_after_a_corrupt_one_are_deleted(storage: StorageHarness) -> No
     assert append(log, "next") == 7
     storage.time.sleep(60_000)
     assert not [name for name in os.listdir(log.dir) if name.startswith(f"{8:020d}.log")]
+
+
+@pytest.mark.parametrize("renames", range(6))
+def test_crash_while_segments_are_cut_leaves_no_hole(tmp_path: Path, renames: int) -> None:
+    log = StorageHarness(tmp_path).open_log()
+    fill(log, 16)
+    path = Path(f"{log.dir}/{4:020d}.log")
+    path.write_bytes(path.read_bytes()[:-1])
+    log.close_handlers()
+    dying = FaultyFileSystem(sync=False)
+    dying.fail("rename", nth=renames + 1, sticky=True)
+    with pytest.raises(OSError):
+        StorageHarness(tmp_path, dying).open_log(clean=False)
+
+    log = StorageHarness(tmp_path).open_log(clean=False)
+
+    assert values_of(log) == [str(i) for i in range(7)]
+    assert append(log, "next") == 7
 
 
 @pytest.mark.parametrize("codec", list(CompressionType))
