@@ -248,8 +248,14 @@ class FileRecords:
         return original - size
 
     def trim(self) -> None:
-        """Gives back what was preallocated and not used."""
-        self.truncate_to(self._size)
+        """Gives back what was preallocated and not used.
+
+        Durably: nobody flushes the file again if its records are on disk already, and zeros behind
+        them would pass for damage.
+        """
+        if self._size < self._channel.size():
+            self.truncate_to(self._size)
+            self._channel.flush()
 
     def flush(self) -> None:
         self._channel.flush()
@@ -262,9 +268,9 @@ class FileRecords:
         self._channel.close()
 
     def close(self) -> None:
-        """Flushes, trims and closes."""
+        """Trims, flushes and closes."""
+        self.truncate_to(self._size)
         self.flush()
-        self.trim()
         self._channel.close()
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ import pytest
 from kafkapy.common.compression import Compression, CompressionType
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.testing.faulty_file_system import FaultyFileSystem
+from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.unit.storage.harness import (
     TIMESTAMP,
     StorageHarness,
@@ -146,6 +147,37 @@ def test_crash_while_segments_are_cut_leaves_no_hole(tmp_path: Path, renames: in
 
     assert values_of(log) == [str(i) for i in range(7)]
     assert append(log, "next") == 7
+
+
+@pytest.mark.parametrize("recovery_point", [0, 8])
+def test_flushed_records_of_preallocated_files_outlive_a_power_loss(
+    tmp_path: Path, recovery_point: int
+) -> None:
+    disk = CrashingFileSystem()
+    storage = StorageHarness(tmp_path, disk)
+    config = storage.config(preallocate=True, segment_bytes=1000, flush_messages=1)
+    log = storage.open_log(config)
+    fill(log, 8)
+
+    disk.crash()
+    log = storage.open_log(config, clean=False, recovery_point=recovery_point)
+
+    assert values_of(log) == [str(i) for i in range(8)]
+    assert [os.path.getsize(s.log.path) for s in log.segments] == [s.size for s in log.segments]
+
+
+def test_preallocated_file_stays_trimmed_after_a_clean_shutdown(tmp_path: Path) -> None:
+    disk = CrashingFileSystem()
+    storage = StorageHarness(tmp_path, disk)
+    config = storage.config(preallocate=True, segment_bytes=1000)
+    log = storage.open_log(config)
+    fill(log, 2)
+    log.close()
+
+    disk.crash()
+    log = storage.open_log(config, recovery_point=2)
+
+    assert values_of(log) == ["0", "1"]
 
 
 @pytest.mark.parametrize("codec", list(CompressionType))
