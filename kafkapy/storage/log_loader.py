@@ -109,7 +109,8 @@ class LogLoader:
                 log_start_offset=log_start_offset,
                 last_offset=next_offset,
                 time=self._environment.time,
-                reload_from_clean_shutdown=self._had_clean_shutdown,
+                # Building indexes anew takes away the snapshots of what comes after.
+                reload_from_clean_shutdown=self._had_clean_shutdown and recovered is None,
             )
         active = self._segments.active_segment
         return LoadedLogOffsets(

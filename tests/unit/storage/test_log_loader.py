@@ -350,3 +350,25 @@ def test_stray_snapshots_are_removed(storage: StorageHarness) -> None:
         f"{4:020d}.snapshot",
         f"{8:020d}.snapshot",
     ]
+
+
+@pytest.mark.parametrize("log_start_offset", [0, 11])
+def test_open_transaction_is_known_after_indexes_were_built_anew(
+    storage: StorageHarness, log_start_offset: int
+) -> None:
+    log = storage.open_log()
+    append(log, "compacted away up to 9")
+    log.roll(10)
+    log.append_as_follower(records("a", offset=10))
+    uncommitted = records(
+        "b", offset=11, producer_id=2, producer_epoch=0, sequence=0, transactional=True
+    )
+    log.append_as_follower(uncommitted)
+    log.close()
+    os.unlink(log.segments[0].time_index.path)
+
+    log = storage.open_log(recovery_point=12, log_start_offset=log_start_offset)
+    log.update_high_watermark(12)
+
+    assert log.last_stable_offset == 11
+    assert 2 in {producer.producer_id for producer in log.active_producers()}
