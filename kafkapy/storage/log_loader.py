@@ -4,6 +4,7 @@ import logging
 import os
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 from kafkapy.common.types import TopicPartition
 from kafkapy.storage.leader_epoch_file_cache import LeaderEpochFileCache
@@ -192,7 +193,9 @@ class LogLoader:
     def _load_segment_files(self) -> None:
         # In order of offsets: recovering one segment needs the producers of those before it.
         names = sorted(self._file_system.listdir(self._dir))
-        first_unflushed = self._first_unflushed_segment(names)
+        starts = [offset_from_file_name(name) or 0 for name in names if is_log_file(name)]
+        next_starts = dict(pairwise(starts))
+        first_unflushed = self._first_unflushed_segment(starts)
         for name in names:
             base_offset = offset_from_file_name(name)
             if base_offset is None:
@@ -205,21 +208,20 @@ class LogLoader:
                 segment = self._open_segment(base_offset, file_already_exists=True)
                 # What is about to be recovered gets new indexes in any case.
                 if first_unflushed is None or base_offset < first_unflushed:
-                    self._ensure_indexes(segment)
+                    self._ensure_indexes(segment, next_starts.get(base_offset))
                 self._segments.add(segment)
 
-    def _first_unflushed_segment(self, names: list[str]) -> int | None:
+    def _first_unflushed_segment(self, starts: list[int]) -> int | None:
         """The base offset from which on `_recover_log` reads the segments; None after a clean stop.
 
         That is the segment in which the recovery point lies.
         """
         if self._had_clean_shutdown or self._dir.endswith(DELETE_DIR_SUFFIX):
             return None
-        starts = [offset_from_file_name(name) or 0 for name in names if is_log_file(name)]
         flushed = [start for start in starts if start <= self._recovery_point_checkpoint]
         return max(flushed, default=0)
 
-    def _ensure_indexes(self, segment: LogSegment) -> None:
+    def _ensure_indexes(self, segment: LogSegment, next_base_offset: int | None) -> None:
         try:
             segment.sanity_check()
         except (FileNotFoundError, CorruptIndexError) as e:
@@ -229,7 +231,7 @@ class LogLoader:
                 segment.base_offset,
                 e,
             )
-            self._recover_segment(segment)
+            self._recover_segment(segment, next_base_offset)
 
     def _recover_log(self) -> tuple[int, int]:
         """The recovery point and the log end offset."""
@@ -258,8 +260,11 @@ class LogLoader:
                 index + 1,
                 len(unflushed),
             )
+            following = self._segments.higher_segment(segment.base_offset)
             try:
-                truncated = self._recover_segment(segment)
+                truncated = self._recover_segment(
+                    segment, None if following is None else following.base_offset
+                )
             except InvalidOffsetError as e:
                 logger.warning(
                     "%s: segment %d has invalid offsets and is emptied: %s",
@@ -286,7 +291,7 @@ class LogLoader:
         following = [s for s in self._segments.values() if s.base_offset > segment.base_offset]
         self._delete_segments(tuple(reversed(following)))
 
-    def _recover_segment(self, segment: LogSegment) -> int:
+    def _recover_segment(self, segment: LogSegment, next_base_offset: int | None) -> int:
         manager = self._recovered_producers
         if manager is None or manager.map_end_offset != segment.base_offset:
             manager = ProducerStateManager(
@@ -303,11 +308,10 @@ class LogLoader:
                 time=self._environment.time,
                 reload_from_clean_shutdown=False,
             )
-        following = self._segments.higher_segment(segment.base_offset)
         truncated = segment.recover(
             manager,
             self._leader_epoch_cache,
-            next_base_offset=None if following is None else following.base_offset,
+            next_base_offset=next_base_offset,
             may_have_gaps=self._config.compact,
             before_cut=partial(self._delete_segments_after_hole, segment),
         )

@@ -15,6 +15,7 @@ from tests.unit.storage.harness import (
     TIMESTAMP,
     StorageHarness,
     append,
+    read_all,
     records,
     values_of,
 )
@@ -372,3 +373,21 @@ def test_open_transaction_is_known_after_indexes_were_built_anew(
 
     assert log.last_stable_offset == 11
     assert 2 in {producer.producer_id for producer in log.active_producers()}
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_rebuilding_an_index_keeps_records_behind_a_gap(
+    storage: StorageHarness, clean: bool
+) -> None:
+    # The topic was compacted once.
+    log = storage.open_log(storage.config(cleanup_policy=("delete",)))
+    log.append_as_follower(records("a", offset=0))
+    log.append_as_follower(records("b", offset=5))
+    log.roll()
+    log.append_as_follower(records("c", offset=6))
+    log.close()
+    os.unlink(log.segments[0].offset_index.path)
+
+    log = storage.open_log(log.config, clean=clean, recovery_point=7)
+
+    assert [record.offset for record in read_all(log)] == [0, 5, 6]
