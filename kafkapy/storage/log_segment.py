@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable
 from functools import partial
 
@@ -63,6 +64,7 @@ class LogSegment:
         "_rolling_based_timestamp",
         "_time",
         "_time_index",
+        "_timestamp_lock",
         "base_offset",
         "log",
         "transaction_index",
@@ -98,6 +100,9 @@ class LogSegment:
         self._bytes_since_last_index_entry = 0
         # The time of the first batch, by which the segment's age is measured; None until known.
         self._rolling_based_timestamp: int | None = None
+        # Unknown until somebody asks. Looking it up needs this lock and not the log's, so that what
+        # an append has found meanwhile is not overwritten.
+        self._timestamp_lock = threading.Lock()
         self._max_timestamp_and_offset = UNKNOWN_TIMESTAMP_OFFSET
 
     @classmethod
@@ -179,7 +184,10 @@ class LogSegment:
         """The greatest timestamp, with the last offset of its batch."""
         found = self._max_timestamp_and_offset
         if found is UNKNOWN_TIMESTAMP_OFFSET:
-            found = self._max_timestamp_and_offset = self._read_largest_timestamp()
+            with self._timestamp_lock:
+                found = self._max_timestamp_and_offset
+                if found is UNKNOWN_TIMESTAMP_OFFSET:
+                    found = self._max_timestamp_and_offset = self._read_largest_timestamp()
         return found
 
     @property
@@ -412,7 +420,8 @@ class LogSegment:
             self._created_ms = self._time.milliseconds()
             self._rolling_based_timestamp = None
         self._bytes_since_last_index_entry = 0
-        self._max_timestamp_and_offset = UNKNOWN_TIMESTAMP_OFFSET
+        with self._timestamp_lock:
+            self._max_timestamp_and_offset = UNKNOWN_TIMESTAMP_OFFSET
         return truncated
 
     def on_become_inactive_segment(self) -> None:

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from kafkapy.common.errors import KafkaStorageError, OffsetOutOfRangeError
 from kafkapy.common.types import TopicPartition
 from kafkapy.storage.fetch_isolation import FetchIsolation
 from kafkapy.storage.unified_log import UnifiedLog
-from tests.unit.storage.harness import StorageHarness, append, values_of
+from kafkapy.testing.faulty_file_system import DiskFault, FaultyFileSystem
+from tests.unit.storage.harness import TIMESTAMP, StorageHarness, append, read_all, values_of
 
 TP = TopicPartition("topic", 0)
 
@@ -131,3 +133,49 @@ def test_deletion_beside_readers_does_not_take_the_directory_offline(
 
     assert not storage.failures.has_offline_log_dir(storage.log_dir)
     manager.shutdown()
+
+
+class InterruptedReads(FaultyFileSystem):
+    """Something happens, once, while a file of records is read."""
+
+    def __init__(self) -> None:
+        super().__init__(sync=False)
+        self.meanwhile: Callable[[], None] | None = None
+
+    def check(self, operation: str, path: str) -> DiskFault | None:
+        if operation == "read" and path.endswith(".log") and self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return super().check(operation, path)
+
+
+def test_append_while_the_greatest_timestamp_is_looked_up_counts(tmp_path: Path) -> None:
+    disk = InterruptedReads()
+    storage = StorageHarness(tmp_path, disk)
+    config = storage.config(index_interval_bytes=0)
+    log = storage.open_log(config)
+    append(log, "a", timestamp=TIMESTAMP)
+    log.close()
+    log = storage.open_log(config, recovery_point=1)
+    segment = log.active_segment
+
+    def write() -> None:
+        for value in ("b", "c"):
+            append(log, value, timestamp=TIMESTAMP + 5)
+
+    writer = threading.Thread(target=write)
+
+    def write_meanwhile() -> None:
+        writer.start()
+        # It may have to wait until the timestamp is found.
+        writer.join(0.2)
+
+    disk.meanwhile = write_meanwhile
+    log.fetch_offset_by_timestamp(TIMESTAMP + 1)
+    writer.join()
+    append(log, "d", timestamp=TIMESTAMP + 1)
+
+    assert segment.max_timestamp_so_far == TIMESTAMP + 5
+    found = log.fetch_offset_by_timestamp(TIMESTAMP + 1)
+    assert found is not None and found.offset == 1
+    assert [record.offset for record in read_all(log)] == [0, 1, 2, 3]
