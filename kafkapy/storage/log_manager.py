@@ -417,6 +417,9 @@ class LogManager:
                 task(log)
             except KafkaStorageError as e:
                 logger.error("%s of %s failed: %s", doing, log.topic_partition, e)
+            except Exception:
+                # Damaged records, for example.
+                logger.exception("%s of %s failed", doing, log.topic_partition)
 
     def _for_each_dir(self, task: Callable[[LogDirectory, list[UnifiedLog]], None]) -> None:
         for directory in tuple(self._live_dirs.values()):

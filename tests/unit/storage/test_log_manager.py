@@ -300,6 +300,30 @@ def test_retention_runs_by_itself(storage: StorageHarness) -> None:
     manager.shutdown()
 
 
+def test_retention_goes_on_after_a_log_with_damaged_records(storage: StorageHarness) -> None:
+    config = storage.config(retention_ms=1000)
+    partitions = [TopicPartition("topic", i) for i in range(2)]
+    manager = storage.log_manager(default_config=config)
+    manager.startup()
+    for partition in partitions:
+        log = manager.get_or_create_log(partition, is_new=True)
+        append(log, "a")
+        log.roll()
+    manager.shutdown()
+    with open(f"{storage.log_dir}/topic-0/{0:020d}.log", "r+b") as file:
+        file.write(bytes(12))
+    manager = storage.log_manager(default_config=config)
+    manager.startup()
+    for log in manager.all_logs():
+        log.update_high_watermark(1)
+
+    storage.time.sleep(400_000)
+
+    starts = [log.log_start_offset for log in map(manager.get_log, partitions) if log is not None]
+    assert starts == [0, 1]
+    manager.shutdown()
+
+
 def test_flush_ms_is_checked_at_the_scheduler_interval(storage: StorageHarness) -> None:
     manager = storage.log_manager(
         default_config=storage.config(flush_ms=5000), log_flush_scheduler_interval_ms=1000
