@@ -151,7 +151,8 @@ class AbstractIndex:
         self._entries = entries
 
     def _resize_locked(self, new_size: int) -> bool:
-        rounded = self._round_down(new_size)
+        # Not below the entries, though the greatest size may have been lowered since they came.
+        rounded = max(self._round_down(new_size), self._entries * self.ENTRY_SIZE)
         if self._length == rounded:
             return False
         channel = self._file_system.open(self.path, create=True)

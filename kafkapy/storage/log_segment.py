@@ -271,8 +271,7 @@ class LogSegment:
                 largest_timestamp, shallow_offset_of_max_timestamp
             )
         if self._bytes_since_last_index_entry > self._index_interval_bytes:
-            self._offset_index.get().append(largest_offset, position)
-            self._time_index.get().maybe_append(*self._max_timestamp_and_offset)
+            self._add_index_entry(largest_offset, position, self._max_timestamp_and_offset)
             self._bytes_since_last_index_entry = 0
         self._bytes_since_last_index_entry += appended
 
@@ -380,8 +379,7 @@ class LogSegment:
                 if batch.max_timestamp > largest.timestamp:
                     largest = TimestampOffset(batch.max_timestamp, batch.last_offset)
                 if valid_bytes - last_index_entry > self._index_interval_bytes:
-                    self.offset_index.append(batch.last_offset, valid_bytes)
-                    self.time_index.maybe_append(*largest)
+                    self._add_index_entry(batch.last_offset, valid_bytes, largest)
                     last_index_entry = valid_bytes
                 valid_bytes += batch.size_in_bytes
                 if batch.magic >= MAGIC_VALUE_V2:
@@ -473,6 +471,14 @@ class LogSegment:
 
     def __repr__(self) -> str:
         return f"LogSegment(base_offset={self.base_offset}, size={self.size})"
+
+    def _add_index_entry(self, offset: int, position: int, largest: TimestampOffset) -> None:
+        """None if there is no room, as when the indexes of a large segment are built anew and have
+        been made smaller, or denser, in the meantime: lookups then read on from the last entry."""
+        offset_index, time_index = self._offset_index.get(), self._time_index.get()
+        if not (offset_index.is_full or time_index.is_full):
+            offset_index.append(offset, position)
+            time_index.maybe_append(*largest)
 
     def _update_producer_state(
         self, producer_state_manager: ProducerStateManager, batch: RecordBatch

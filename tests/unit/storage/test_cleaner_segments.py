@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,23 @@ def test_each_index_entry_is_of_the_batch_at_its_position(
     assert len(entries) > 5
     positions = {b.position: b.last_offset for b in log.segments[0].log.batches()}
     assert [positions[entry.position] for entry in entries] == [e.offset for e in entries]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"index_interval_bytes": 0}, {"index_interval_bytes": 0, "segment_index_bytes": 64}]
+)
+def test_a_segment_may_need_more_index_entries_than_there_is_room_for(
+    storage: StorageHarness, time: MockTime, changed: dict[str, int]
+) -> None:
+    log = compacted_log(storage, segment_index_bytes=120)
+    pairs = [(str(i), str(i)) for i in range(50)]
+    put_each(log, time, pairs)
+    log.update_config(replace(log.config, **changed))
+
+    roll_and_clean(log, time)
+
+    assert pairs_of(log) == pairs
+    check_index(log.segments[0])
 
 
 def test_the_old_files_go_after_the_delay(storage: StorageHarness, time: MockTime) -> None:

@@ -391,3 +391,21 @@ def test_rebuilding_an_index_keeps_records_behind_a_gap(
     log = storage.open_log(log.config, clean=clean, recovery_point=7)
 
     assert [record.offset for record in read_all(log)] == [0, 5, 6]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_log_outgrows_an_index_that_was_made_smaller(storage: StorageHarness, clean: bool) -> None:
+    log = storage.open_log(storage.config(index_interval_bytes=0))
+    fill(log, 50, per_segment=50)
+    log.flush()
+    log.close()
+
+    config = storage.config(index_interval_bytes=0, segment_index_bytes=120)
+    log = storage.open_log(config, clean=clean, recovery_point=50)
+
+    assert values_of(log) == [str(i) for i in range(50)]
+    found = log.fetch_offset_by_timestamp(TIMESTAMP + 30)
+    assert found is not None and found.offset == 30
+    assert append(log, "next") == 50
+    assert [s.base_offset for s in log.segments] == [0, 50]
+    log.segments[0].sanity_check()
