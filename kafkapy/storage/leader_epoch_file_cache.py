@@ -44,6 +44,7 @@ class LeaderEpochFileCache:
         self._lock = threading.Lock()
         # Replaced, never changed, so that reading needs no lock. Written under self._lock.
         self._epochs: tuple[EpochEntry, ...] = ()
+        self._is_retired = False  # guarded by self._lock
         with self._lock:
             for entry in checkpoint.read():
                 self._assign_locked(entry)
@@ -83,7 +84,7 @@ class LeaderEpochFileCache:
         if epochs and epochs[-1].epoch == epoch and start_offset >= epochs[-1].start_offset:
             return
         with self._lock:
-            if self._assign_locked(EpochEntry(epoch, start_offset)):
+            if self._assign_locked(EpochEntry(epoch, start_offset)) and not self._is_retired:
                 self._checkpoint.write(self._epochs)
 
     def epoch_for_offset(self, offset: int) -> int | None:
@@ -138,7 +139,13 @@ class LeaderEpochFileCache:
         with self._lock:
             if self._epochs:
                 self._epochs = ()
-                self._checkpoint.write(())
+                if not self._is_retired:
+                    self._checkpoint.write(())
+
+    def retire(self) -> None:
+        """Writes no more: the log's directory is renamed, and another may get its name."""
+        with self._lock:
+            self._is_retired = True
 
     def _assign_locked(self, new: EpochEntry) -> bool:
         if new.epoch < 0 or new.start_offset < 0:
@@ -167,7 +174,8 @@ class LeaderEpochFileCache:
 
     def _flush_if_dir_exists(self) -> None:
         with self._lock:
-            self._checkpoint.write_if_dir_exists(list(self._epochs))
+            if not self._is_retired:
+                self._checkpoint.write_if_dir_exists(list(self._epochs))
 
 
 def open_leader_epoch_cache(

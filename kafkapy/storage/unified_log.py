@@ -677,7 +677,9 @@ class UnifiedLog:
         """Gives its directory another name; with `reinitialize` the log stays in use."""
         with self._lock, self._io_errors("renaming the directory of"):
             self._partition_metadata_file.maybe_flush()
-            self._is_retired = not reinitialize
+            if not reinitialize:
+                self._is_retired = True
+                self.leader_epoch_cache.retire()
             if not self._local_log.rename_dir(name):
                 return
             self.producer_state_manager.update_parent_dir(self.dir)

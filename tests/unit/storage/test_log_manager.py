@@ -8,6 +8,8 @@ import pytest
 from kafkapy.common.errors import KafkaError, KafkaStorageError, LogDirNotFoundError
 from kafkapy.common.types import TopicPartition, random_topic_id
 from kafkapy.storage.storage_errors import LogDirLockedError
+from tests.helpers.mock_scheduler import MockScheduler
+from tests.helpers.mock_time import MockTime
 from tests.unit.storage.harness import TIMESTAMP, StorageHarness, append, values_of
 
 TP = TopicPartition("topic", 0)
@@ -256,6 +258,38 @@ def test_deleted_log_is_gone_from_the_checkpoints(storage: StorageHarness) -> No
 
     checkpoint = Path(storage.log_dir, "recovery-point-offset-checkpoint")
     assert checkpoint.read_text() == "0\n0\n"
+    manager.shutdown()
+
+
+class BusyScheduler(MockScheduler):
+    """No task runs before `is_busy` ends."""
+
+    is_busy = False
+
+    def tick(self) -> None:
+        if not self.is_busy:
+            super().tick()
+
+
+def test_deleted_log_does_not_write_its_epochs_into_its_successor(tmp_path: Path) -> None:
+    time = MockTime()
+    time.scheduler = scheduler = BusyScheduler(time)
+    storage = StorageHarness(tmp_path, time=time)
+    manager = storage.log_manager()
+    manager.startup()
+    log = manager.get_or_create_log(TP, is_new=True)
+    append(log, "a", "b", epoch=3)
+    log.update_high_watermark(2)
+
+    scheduler.is_busy = True
+    log.maybe_increment_log_start_offset(1, "deletion of records")
+    manager.async_delete(TP)
+    again = manager.get_or_create_log(TP, is_new=True)
+    append(again, "c", epoch=0)
+    scheduler.is_busy = False
+    time.sleep(0)
+
+    assert Path(again.dir, "leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
     manager.shutdown()
 
 
