@@ -60,6 +60,7 @@ class TransactionIndex:
         # guarded by self._lock
         self.path = path
         self._entries: list[AbortedTxn] | None = None if file_system.exists(path) else []
+        self._is_dirty = False  # not all of it is on disk
 
     def append(self, aborted: AbortedTxn) -> None:
         with self._lock:
@@ -70,6 +71,7 @@ class TransactionIndex:
                     f"{entries[-1].last_offset} in {self.path}"
                 )
             data = ENTRY.pack(aborted.version, *aborted[:4])
+            self._is_dirty = True
             channel = self._file_system.open(self.path, create=True)
             try:
                 write_fully(channel, data, len(entries) * ENTRY.size)
@@ -121,7 +123,7 @@ class TransactionIndex:
 
     def flush(self) -> None:
         with self._lock:
-            if not self._entries:
+            if not self._is_dirty:
                 return
             try:
                 channel = self._file_system.open(self.path)
@@ -132,6 +134,7 @@ class TransactionIndex:
                 channel.flush()
             finally:
                 channel.close()
+            self._is_dirty = False
 
     def rename_to(self, path: str) -> None:
         with self._lock:
@@ -164,6 +167,8 @@ class TransactionIndex:
         return entries
 
     def _cut_locked(self, entries: int) -> None:
+        # An entry without its marker would hide records, so a cut must get to disk too.
+        self._is_dirty = True
         channel = self._file_system.open(self.path)
         try:
             channel.truncate(entries * ENTRY.size)

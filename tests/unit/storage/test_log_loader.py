@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.compression import Compression, CompressionType
+from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.testing.faulty_file_system import FaultyFileSystem
 from tests.helpers.crashing_fs import CrashingFileSystem
@@ -15,6 +16,7 @@ from tests.unit.storage.harness import (
     TIMESTAMP,
     StorageHarness,
     append,
+    marker,
     read_all,
     records,
     values_of,
@@ -409,3 +411,29 @@ def test_log_outgrows_an_index_that_was_made_smaller(storage: StorageHarness, cl
     assert append(log, "next") == 50
     assert [s.base_offset for s in log.segments] == [0, 50]
     log.segments[0].sanity_check()
+
+
+def test_entry_of_a_lost_abort_marker_does_not_come_back(tmp_path: Path) -> None:
+    disk = CrashingFileSystem()
+    storage = StorageHarness(tmp_path, disk)
+    config = storage.config(index_interval_bytes=0)
+    log = storage.open_log(config)
+    for i in range(2):
+        log.append_as_follower(
+            records("a", offset=i, producer_id=1, producer_epoch=0, sequence=i, transactional=True)
+        )
+    log.flush()
+    log.append_as_leader(marker(1, 0, commit=False), 0, origin=AppendOrigin.COORDINATOR)
+    # The kernel writes files when it likes: the index has reached the disk, the marker has not.
+    log.active_segment.transaction_index.flush()
+    disk.crash()
+    log = storage.open_log(config, clean=False)
+    assert log.log_end_offset == 2
+
+    log.append_as_leader(marker(1, 0, commit=True), 0, origin=AppendOrigin.COORDINATOR)
+    log.roll()
+    disk.crash()
+    log = storage.open_log(config, clean=False, recovery_point=log.recovery_point)
+
+    assert log.log_end_offset == 3
+    assert log.collect_aborted_transactions(0, 3) == []
