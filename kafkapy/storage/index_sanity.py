@@ -7,6 +7,7 @@ at start-up. A wrong offset index could hide records; a wrong time index could d
 
 import struct
 
+from kafkapy.common.errors import CorruptRecordError
 from kafkapy.common.record.file_records import FileRecords
 from kafkapy.common.record.record_batch import CURRENT_MAGIC_VALUE, HEADER_SIZE_UP_TO_MAGIC
 from kafkapy.storage import offset_index, time_index
@@ -36,6 +37,13 @@ def check_offset_index(
         and 0 <= magic <= CURRENT_MAGIC_VALUE
     ):
         raise CorruptIndexError(f"{path} ends with an entry for position {position}, no batch")
+    # The log's end is looked for behind it: with an offset that is not there none would be found.
+    try:
+        found = log.search_for_offset_with_size(base_offset + relative, position)
+    except CorruptRecordError as e:
+        raise CorruptIndexError(f"{path} ends with an entry that cannot be checked: {e}") from e
+    if found is None or found.offset != base_offset + relative:
+        raise CorruptIndexError(f"{path} ends with offset {base_offset + relative}, no batch does")
 
 
 def check_time_index(path: str, log: FileRecords, file_system: FileSystem) -> None:

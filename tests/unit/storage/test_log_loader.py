@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,26 @@ def test_swapped_indexes_of_two_segments_are_noticed(storage: StorageHarness) ->
     storage.open_log(config, recovery_point=30).close()
 
     assert contents(log.dir, (".index",)) == good
+
+
+@pytest.mark.parametrize("bit", range(31))
+def test_flipped_bit_in_the_last_offset_of_an_index_is_noticed(
+    storage: StorageHarness, bit: int
+) -> None:
+    config = storage.config(index_interval_bytes=0)
+    log = storage.open_log(config)
+    fill(log, 10, per_segment=10)
+    log.close()
+    path = Path(log.active_segment.offset_index.path)
+    content = path.read_bytes()
+    relative, position = struct.unpack(">ii", content[-8:])
+    path.write_bytes(content[:-8] + struct.pack(">ii", relative ^ 1 << bit, position))
+
+    log = storage.open_log(config, recovery_point=10)
+
+    assert log.log_end_offset == 10
+    assert values_of(log) == [str(i) for i in range(10)]
+    assert path.read_bytes()[: len(content)] == content
 
 
 def test_index_without_a_segment_is_deleted(storage: StorageHarness) -> None:
