@@ -76,6 +76,21 @@ def test_zstd_batches_of_a_producer_cannot_be_converted(
     assert data.error_code == Errors.UNSUPPORTED_COMPRESSION_TYPE.code
 
 
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_an_old_client_reads_up_to_the_first_zstd_batch(
+    client: Client, topic: str, version: int
+) -> None:
+    api.produced(client, topic, records("a", "b"))
+    api.produced(client, topic, records("c", codec=CompressionType.ZSTD))
+
+    before = api.fetch(client, topic, version=version)
+    at_zstd = api.fetch(client, topic, 2, version=version)
+
+    assert before.error_code == Errors.NONE.code
+    assert [record.value for record in api.fetched_records(before)] == [b"a", b"b"]
+    assert at_zstd.error_code == Errors.UNSUPPORTED_COMPRESSION_TYPE.code
+
+
 @pytest.mark.parametrize("version", [10, 12, 17])
 def test_zstd_is_read_from_version_10(client: Client, version: int) -> None:
     topic = api.create_topic(client, configs={"compression.type": "zstd"})

@@ -37,8 +37,8 @@ def convert_batches(
 
     Magic 0 and 1 know neither control batches nor headers: both are dropped, and so are the
     records before first_offset of uncompressed batches, because clients of those formats expect
-    to be sent none. Raises UnsupportedCompressionTypeError for zstd, which these clients cannot
-    read.
+    to be sent none. These clients cannot read zstd: a batch of it ends the records, and raises
+    UnsupportedCompressionTypeError when there are none before it.
     """
     out = bytearray()
     converted = 0
@@ -48,6 +48,9 @@ def convert_batches(
             if batch.is_control_batch:
                 continue
             if batch.compression_type is CompressionType.ZSTD:
+                if out:
+                    # The client gets on as far as it can; its next fetch begins at this batch.
+                    break
                 raise UnsupportedCompressionTypeError("zstd batches cannot be converted down")
         if batch.magic <= to_magic:
             out += batch.to_bytes()

@@ -93,6 +93,28 @@ def test_zstd_cannot_be_converted(magic: int) -> None:
         down_convert(records(codec=CompressionType.ZSTD), magic)
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+def test_records_before_a_zstd_batch_are_converted(magic: int) -> None:
+    source = joined(
+        records("a", "b"),
+        records("c", offset=2, codec=CompressionType.GZIP),
+        records("d", offset=3, codec=CompressionType.ZSTD),
+        records("e", offset=4),
+    )
+
+    assert offsets(down_convert(source, magic)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_zstd_behind_batches_that_are_dropped_cannot_be_converted(magic: int) -> None:
+    zstd = records("d", offset=3, codec=CompressionType.ZSTD)
+
+    with pytest.raises(UnsupportedCompressionTypeError):
+        down_convert(joined(end_txn_marker(offset=2), zstd), magic)
+    with pytest.raises(UnsupportedCompressionTypeError):
+        down_convert(joined(records("a", offset=2), zstd), magic, first_offset=3)
+
+
 def test_records_before_the_first_offset_are_left_out_unless_compressed() -> None:
     plain = records("a", "b", "c", offset=10)
     packed = records("a", "b", "c", offset=10, codec=CompressionType.GZIP)
