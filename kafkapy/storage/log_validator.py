@@ -5,7 +5,7 @@ anything else (v0/v1 message sets, another codec) is rebuilt as one v2 batch, re
 that memory stays at the size of the result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -256,10 +256,12 @@ class LogValidator:
         source_bytes = 0
         for batch in batches:
             self._validate_batch(first, batch)
-            if isinstance(batch, LegacyRecordBatch) and batch.is_compressed:
-                self._ensure_inner_valid(batch)
+            if isinstance(batch, LegacyRecordBatch):
+                records = self._checked_records(batch)
+            else:
+                records = batch.records()
             errors = _RecordErrors()
-            for index, record in enumerate(batch.records()):
+            for index, record in enumerate(records):
                 source_bytes += record.size_in_bytes
                 error = self._validate_record(batch, record, index)
                 if error is not None:
@@ -314,9 +316,9 @@ class LogValidator:
                 f"to {self._topic_partition}"
             )
 
-    def _ensure_inner_valid(self, batch: LegacyRecordBatch) -> None:
+    def _checked_records(self, batch: LegacyRecordBatch) -> Iterator[Record]:
         try:
-            batch.ensure_inner_valid()
+            yield from batch.checked_records()
         except CorruptRecordError:
             self._metrics.record_invalid_checksums()
             raise

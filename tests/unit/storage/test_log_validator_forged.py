@@ -68,6 +68,10 @@ def flipped(source: MemoryRecords, position: int) -> MemoryRecords:
     return MemoryRecords(data)
 
 
+def replaced(data: bytes, position: int, byte: int) -> bytes:
+    return data[:position] + bytes((byte,)) + data[position + 1 :]
+
+
 def with_length(body: bytes, change: int) -> bytes:
     """The record with another length than it has."""
     return bytes((body[0] + 2 * change,)) + body[1:]
@@ -265,6 +269,18 @@ FORGED_OLD = {
     "inner checksum": (
         lambda: old(GZIP.compress(old_record(b"a")[:-1] + b"b"), codec=GZIP),
         CORRUPT,
+    ),
+    "inner checksum over a size that does not fit": (
+        lambda: old(GZIP.compress(old_record(b"a")[:-2] + b"\x09a"), codec=GZIP),
+        CORRUPT,
+    ),
+    "inner checksum of a nested codec": (
+        lambda: old(GZIP.compress(replaced(old_record(b"a"), 17, GZIP)), codec=GZIP),
+        INVALID,
+    ),
+    "inner checksum of another magic": (
+        lambda: old(GZIP.compress(replaced(old_record(b"a"), 16, 0)), codec=GZIP),
+        INVALID,
     ),
     "wrapper offset below the inner": (
         lambda: old(
