@@ -45,6 +45,9 @@ _CRC_OFFSET: Final = 17
 _ATTRIBUTES_OFFSET: Final = 21
 _MAX_TIMESTAMP_OFFSET: Final = 35
 
+# Codec, timestamp type, transactional, control, delete horizon.
+_ATTRIBUTES_IN_USE: Final = 0x7F
+
 # A large uncompressed section is read in pieces of this size, so that it is not copied as a whole.
 _PIECE_BYTES: Final = 1024 * 1024
 
@@ -188,10 +191,10 @@ class DefaultRecordBatch(MutableRecordBatch):
     def set_max_timestamp(self, timestamp_type: TimestampType, max_timestamp: int) -> None:
         if self.max_timestamp == max_timestamp and self.timestamp_type is timestamp_type:
             return
+        # Bits without a meaning do not outlive the change, as in Kafka.
+        self.attributes &= _ATTRIBUTES_IN_USE & ~TIMESTAMP_TYPE_MASK
         if timestamp_type is TimestampType.LOG_APPEND_TIME:
             self.attributes |= TIMESTAMP_TYPE_MASK
-        else:
-            self.attributes &= ~TIMESTAMP_TYPE_MASK
         self.max_timestamp = max_timestamp
         _INT16.pack_into(self.buffer, _ATTRIBUTES_OFFSET, self.attributes)
         _INT64.pack_into(self.buffer, _MAX_TIMESTAMP_OFFSET, max_timestamp)

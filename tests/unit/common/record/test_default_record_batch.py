@@ -189,6 +189,21 @@ def test_setting_a_timestamp_renews_the_checksum_only_if_it_changes() -> None:
     assert batch.crc == crc
 
 
+def test_setting_a_timestamp_drops_attributes_without_a_meaning() -> None:
+    batch = batch_of(forged(records("a", timestamp=5), attributes=0x7AF2))
+
+    batch.set_max_timestamp(TimestampType.CREATE_TIME, 5)
+    untouched = batch.attributes
+    batch.set_max_timestamp(TimestampType.LOG_APPEND_TIME, 9)
+
+    reread = batch_of(MemoryRecords(batch.buffer))
+    assert untouched == 0x7AF2
+    assert reread.attributes == batch.attributes == 0x7A
+    assert reread.is_valid
+    batch.set_max_timestamp(TimestampType.CREATE_TIME, 5)
+    assert batch.attributes == 0x72
+
+
 def test_wrong_checksum_is_corrupt() -> None:
     batch = batch_of(forged(records("a"), crc=1))
 
