@@ -252,6 +252,39 @@ def test_a_transactional_batch_without_a_transactional_id_is_refused(
     assert api.fetch(client, topic).high_watermark == 0
 
 
+def test_a_request_with_transactional_records_but_no_transactional_id_is_refused_as_a_whole(
+    client: Client, topic: str
+) -> None:
+    batch = records("a", producer_id=5, producer_epoch=0, sequence=0, transactional=True)
+    request = api.produce_request(topic, records("b"))
+    request.topic_data += api.produce_request("no-such-topic", batch).topic_data
+
+    response = client.request(request)
+
+    assert {t.name: t.partition_responses[0].error_code for t in response.responses} == {
+        topic: Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code,
+        "no-such-topic": Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code,
+    }
+    assert api.fetch(client, topic).high_watermark == 0
+
+
+def test_a_transactional_id_is_missed_before_the_records_are_validated(
+    client: Client, topic: str
+) -> None:
+    zstd = records(
+        "a",
+        producer_id=5,
+        producer_epoch=0,
+        sequence=0,
+        transactional=True,
+        codec=CompressionType.ZSTD,
+    )
+
+    result = api.produce(client, topic, zstd, version=6)
+
+    assert result.error_code == Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code
+
+
 # Validation
 
 

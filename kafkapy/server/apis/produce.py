@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import logging
 
-from kafkapy.common.errors import Errors, KafkaError, TransactionalIdAuthorizationError
+from kafkapy.common.errors import (
+    CorruptRecordError,
+    Errors,
+    KafkaError,
+    TransactionalIdAuthorizationError,
+)
 from kafkapy.common.protocol.codec import RecordsData
 from kafkapy.common.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.common.record.memory_records import MemoryRecords
@@ -48,20 +53,26 @@ class ProduceHandler:
     def handle(self, request: Request) -> None:
         produce = request.body_as(ProduceRequest)
         version = request.header.api_version
+        sent = [
+            (TopicPartition(topic.name, data.index), _records(data.records))
+            for topic in produce.topic_data
+            for data in topic.partition_data
+        ]
+        if produce.transactional_id is None and _has_transactional_records(sent):
+            raise TransactionalIdAuthorizationError("Transactional records need a transactional id")
         refused: dict[TopicPartition, PartitionResponse] = {}
         entries: dict[TopicPartition, MemoryRecords] = {}
-        for topic in produce.topic_data:
-            for data in topic.partition_data:
-                partition = TopicPartition(topic.name, data.index)
-                if not self._metadata_cache.contains(partition):
-                    refused[partition] = PartitionResponse(Errors.UNKNOWN_TOPIC_OR_PARTITION)
-                    continue
-                try:
-                    entries[partition] = _validated(version, data.records)
-                except KafkaError as e:
-                    refused[partition] = PartitionResponse(
-                        Errors.for_exception(e), error_message=str(e)
-                    )
+        for partition, records in sent:
+            if not self._metadata_cache.contains(partition):
+                refused[partition] = PartitionResponse(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+                continue
+            try:
+                validate_produce_records(version, records)
+                entries[partition] = records
+            except KafkaError as e:
+                refused[partition] = PartitionResponse(
+                    Errors.for_exception(e), error_message=str(e)
+                )
 
         def respond(appended: dict[TopicPartition, PartitionResponse]) -> None:
             self._respond(request, produce, {**refused, **appended} if refused else appended)
@@ -70,11 +81,7 @@ class ProduceHandler:
             respond({})
             return
         internal_topics_allowed = request.header.client_id == ADMIN_CLIENT_ID
-        if _has_transactional_records(entries):
-            if produce.transactional_id is None:
-                raise TransactionalIdAuthorizationError(
-                    "Transactional records need a transactional id"
-                )
+        if produce.transactional_id is not None and _has_transactional_records(sent):
             self._transaction_verification.handle_produce_append(
                 produce.transactional_id,
                 timeout_ms=produce.timeout_ms,
@@ -160,12 +167,9 @@ class ProduceHandler:
         hints.add_nodes_to(response)
 
 
-def _validated(version: int, data: RecordsData | None) -> MemoryRecords:
-    """A partition's records, if a Produce of this version may carry them."""
+def _records(data: RecordsData | None) -> MemoryRecords:
     assert data is None or isinstance(data, memoryview)  # as it was decoded
-    records = MemoryRecords(data) if data is not None else MemoryRecords.EMPTY
-    validate_produce_records(version, records)
-    return records
+    return MemoryRecords(data) if data is not None else MemoryRecords.EMPTY
 
 
 def _record_errors(
@@ -179,9 +183,13 @@ def _record_errors(
     ]
 
 
-def _has_transactional_records(entries: dict[TopicPartition, MemoryRecords]) -> bool:
-    for records in entries.values():
-        for batch in records.batches():
-            if batch.is_transactional:
-                return True
+def _has_transactional_records(sent: list[tuple[TopicPartition, MemoryRecords]]) -> bool:
+    """Whether the first batch of any partition is transactional; no partition may have more."""
+    for _, records in sent:
+        try:
+            batches = records.batches()
+        except CorruptRecordError:
+            continue  # that partition alone is refused
+        if batches and batches[0].is_transactional:
+            return True
     return False
