@@ -29,6 +29,7 @@ _FLG_VERSION = 0xC0
 _FLG_INDEPENDENT = 0x20
 _FLG_BLOCK_CHECKSUM = 0x10
 _FLG_CONTENT_SIZE = 0x08
+_FLG_CONTENT_CHECKSUM = 0x04
 _FLG_RESERVED = 0x03
 _BD_RESERVED = 0x8F
 
@@ -99,6 +100,9 @@ def _blocks(
             raise CorruptRecordError("lz4 frame ends before its end mark")
         (size_field,) = _INT32.unpack_from(view, position)
         if size_field == 0:
+            # Kafka does not verify the checksum of the content, but its consumers read it.
+            if flags & _FLG_CONTENT_CHECKSUM and total - position < 8:
+                raise CorruptRecordError("lz4 frame ends before the checksum of its content")
             return
         size = size_field & ~_UNCOMPRESSED_BIT
         if size > max_block_bytes:

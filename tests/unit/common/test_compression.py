@@ -202,6 +202,7 @@ def test_lz4_frame_with_dependent_blocks_is_refused() -> None:
         lz4_header(0x60, 0x40) + struct.pack("<I", 70_000) + bytes(70_000),
         lz4_header(0x60, 0x40) + struct.pack("<I", 3) + b"\xff\xff\xff" + bytes(4),
         lz4_header(0x60, 0x40) + struct.pack("<I", 0x80000003) + b"abc",
+        lz4_header(0x64, 0x40) + struct.pack("<I", 0x80000003) + b"abc" + bytes(4 + 3),
     ],
 )
 def test_broken_lz4_frame_is_corrupt(data: bytes) -> None:
