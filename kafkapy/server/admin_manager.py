@@ -10,6 +10,7 @@ from uuid import UUID
 from kafkapy.common.errors import (
     ApiError,
     Errors,
+    InvalidConfigurationError,
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
     InvalidRequestError,
@@ -124,7 +125,7 @@ class AdminManager:
         configs: dict[str, str] = {}
         for config in topic.configs:
             if config.value is None:
-                raise InvalidRequestError(f"{config.name} of topic {topic.name} has no value")
+                raise InvalidConfigurationError(f"{config.name} of topic {topic.name} has no value")
             configs[config.name] = config.value
         assignment = self._assignment(topic)
         self._configs.validate_topic_config(configs)

@@ -232,7 +232,7 @@ def test_a_setting_must_exist_and_be_legal(client: Client, config: str, value: s
 def test_a_setting_without_a_value_is_refused(client: Client) -> None:
     created = _create_one(client, api.creatable(api.unique_name(), configs={"retention.ms": None}))
 
-    assert created.error_code == Errors.INVALID_REQUEST.code
+    assert created.error_code == Errors.INVALID_CONFIG.code
 
 
 def test_a_topic_named_twice_is_refused_and_the_others_are_created(client: Client) -> None:
