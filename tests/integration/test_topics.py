@@ -161,6 +161,16 @@ def test_an_illegal_name_is_refused(client: Client, name: str) -> None:
     assert created.error_code == Errors.INVALID_TOPIC_EXCEPTION.code
 
 
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_the_name_of_the_quorums_log_is_reserved(client: Client, validate_only: bool) -> None:
+    name = "__cluster_metadata"
+
+    created = _create_one(client, api.creatable(name), validate_only=validate_only)
+
+    assert created.error_code == Errors.INVALID_REQUEST.code
+    assert not _exists(client, name)
+
+
 def test_the_longest_legal_name_is_usable(client: Client) -> None:
     name = "x" * 249
 

@@ -13,7 +13,7 @@ from kafkapy.common.protocol.messages.create_partitions import (
 )
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.common.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from kafkapy.common.types import ZERO_UUID
+from kafkapy.common.types import CLUSTER_METADATA_TOPIC, ZERO_UUID
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.server.admin_manager import AdminManager, TopicResult, TopicResults
@@ -42,7 +42,13 @@ class TopicsHandler:
 
     def handle_create_topics(self, request: Request) -> None:
         body = request.body_as(CreateTopicsRequest)
-        refused = self._refusals([topic.name for topic in body.topics])
+        names = [topic.name for topic in body.topics]
+        refused = self._refusals(names)
+        if CLUSTER_METADATA_TOPIC in names:
+            refused.setdefault(
+                CLUSTER_METADATA_TOPIC,
+                TopicResult(Errors.INVALID_REQUEST, f"{CLUSTER_METADATA_TOPIC} is reserved"),
+            )
 
         def respond(results: TopicResults) -> None:
             self._request_channel.send_response(
