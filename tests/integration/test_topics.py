@@ -339,6 +339,28 @@ def test_an_unknown_id_cannot_be_deleted(client: Client) -> None:
     assert _delete(client, unknown) == {(None, unknown): Errors.UNKNOWN_TOPIC_ID.code}
 
 
+@pytest.mark.parametrize("version", [0, 5, 6])
+def test_a_topic_named_twice_is_deleted(client: Client, topic: str, version: int) -> None:
+    names = [topic, topic]
+    request = DeleteTopicsRequest(timeout_ms=15_000)
+    if version < 6:
+        request.topic_names = names
+    else:
+        request.topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in names]
+
+    response = client.request(request, version)
+
+    assert [(t.name, t.error_code) for t in response.responses] == [(topic, 0)] * 2
+    assert not _exists(client, topic)
+
+
+def test_a_topic_named_by_name_and_again_by_id_is_deleted(client: Client, topic: str) -> None:
+    id = api.topic_id(client, topic)
+
+    assert _delete(client, topic, id) == {(topic, ZERO_UUID): 0, (topic, id): 0}
+    assert not _exists(client, topic)
+
+
 def test_a_topic_given_by_name_and_by_id_is_refused(client: Client, topic: str) -> None:
     response = client.request(
         DeleteTopicsRequest(

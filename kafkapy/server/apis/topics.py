@@ -97,36 +97,44 @@ class TopicsHandler:
             if topic.name is not None and topic.topic_id != ZERO_UUID:
                 raise InvalidRequestError(f"Topic {topic.name} is given by name and by id")
         ids_to_names = self._metadata_cache.topic_ids_to_names()
-        by_name = [*body.topic_names, *(t.name for t in body.topics if t.name is not None)]
-        by_id = [topic.topic_id for topic in body.topics if topic.name is None]
-        names = by_name + [ids_to_names[i] for i in by_id if i in ids_to_names]
+        # A topic may stand here twice: it is deleted once, and each time it is asked for answered.
+        asked: list[tuple[str | None, UUID]] = [(name, ZERO_UUID) for name in body.topic_names]
+        asked += [
+            (
+                topic.name if topic.name is not None else ids_to_names.get(topic.topic_id),
+                topic.topic_id,
+            )
+            for topic in body.topics
+        ]
+        names = {name for name, _ in asked if name is not None}
         refused = self._deletion_refusals(names, request.header.api_version)
-        # A topic asked for by its id is answered under its id; its name is given back as well.
-        asked_by_id = {ids_to_names[i]: i for i in by_id if i in ids_to_names}
 
         def respond(results: TopicResults) -> None:
-            responses = [
-                _deleted(name, asked_by_id.get(name, ZERO_UUID), result)
-                for name, result in {**refused, **results}.items()
-            ]
-            responses += [
-                _deleted(None, topic_id, TopicResult(Errors.UNKNOWN_TOPIC_ID))
-                for topic_id in by_id
-                if topic_id not in ids_to_names
-            ]
-            self._request_channel.send_response(request, DeleteTopicsResponse(responses=responses))
+            answers = {**refused, **results}
+            unknown_id = TopicResult(Errors.UNKNOWN_TOPIC_ID)
+            self._request_channel.send_response(
+                request,
+                DeleteTopicsResponse(
+                    responses=[
+                        _deleted(name, topic_id, unknown_id if name is None else answers[name])
+                        for name, topic_id in asked
+                    ]
+                ),
+            )
 
         self._admin_manager.delete_topics(
-            {name for name in names if name not in refused},
-            timeout_ms=body.timeout_ms,
-            callback=respond,
+            names - refused.keys(), timeout_ms=body.timeout_ms, callback=respond
         )
 
-    def _deletion_refusals(self, names: list[str], version: int) -> TopicResults:
-        if self._deletion_enabled:
-            return self._refusals(names)
-        error = Errors.TOPIC_DELETION_DISABLED if version >= 3 else Errors.INVALID_REQUEST
-        return {name: TopicResult(error, "delete.topic.enable is false") for name in names}
+    def _deletion_refusals(self, names: set[str], version: int) -> TopicResults:
+        if not self._is_controller_active():
+            refusal = TopicResult(Errors.NOT_CONTROLLER)
+        elif not self._deletion_enabled:
+            error = Errors.TOPIC_DELETION_DISABLED if version >= 3 else Errors.INVALID_REQUEST
+            refusal = TopicResult(error, "delete.topic.enable is false")
+        else:
+            return {}
+        return dict.fromkeys(names, refusal)
 
     def _refusals(self, names: list[str]) -> TopicResults:
         if not self._is_controller_active():
