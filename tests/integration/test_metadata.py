@@ -218,13 +218,20 @@ def test_the_rack_is_told(make_broker: MakeBroker) -> None:
         assert client.request(DescribeClusterRequest()).brokers[0].rack == "r1"
 
 
-def test_describe_cluster_serves_no_controllers(client: Client) -> None:
-    response = client.request(DescribeClusterRequest(endpoint_type=2), 1)
+@pytest.mark.parametrize(
+    ("endpoint_type", "error"),
+    [
+        (0, Errors.UNSUPPORTED_ENDPOINT_TYPE),
+        (2, Errors.MISMATCHED_ENDPOINT_TYPE),
+        (3, Errors.UNSUPPORTED_ENDPOINT_TYPE),
+    ],
+)
+def test_describe_cluster_serves_brokers_only(
+    client: Client, endpoint_type: int, error: Errors
+) -> None:
+    response = client.request(DescribeClusterRequest(endpoint_type=endpoint_type), 1)
 
-    assert response.error_code in (
-        Errors.UNSUPPORTED_ENDPOINT_TYPE.code,
-        Errors.MISMATCHED_ENDPOINT_TYPE.code,
-    )
+    assert response.error_code == error.code
 
 
 # DescribeTopicPartitions

@@ -18,6 +18,7 @@ from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.replication.replica_manager import ReplicaManager
 
 _BROKERS_END_POINT_TYPE = 1
+_CONTROLLERS_END_POINT_TYPE = 2
 _NO_CONTROLLER_ID = -1
 
 
@@ -40,8 +41,14 @@ class ClusterHandler:
     def handle_describe_cluster(self, request: Request) -> None:
         body = request.body_as(DescribeClusterRequest)
         if body.endpoint_type != _BROKERS_END_POINT_TYPE:
+            # Who looks for controllers is told that this is none.
+            error = (
+                Errors.MISMATCHED_ENDPOINT_TYPE
+                if body.endpoint_type == _CONTROLLERS_END_POINT_TYPE
+                else Errors.UNSUPPORTED_ENDPOINT_TYPE
+            )
             response = DescribeClusterResponse(
-                error_code=Errors.UNSUPPORTED_ENDPOINT_TYPE.code,
+                error_code=error.code,
                 error_message=f"End point type {body.endpoint_type} is not served by a broker",
                 cluster_id=self._cluster_id,
                 endpoint_type=body.endpoint_type,
