@@ -85,7 +85,8 @@ class DynamicBrokerConfig:
             reconfigurable(self.current)
 
     def validate(self, properties: Mapping[str, str], *, per_broker: bool) -> None:
-        """Raises for a setting that is unknown, not dynamic, or would not parse."""
+        """Raises InvalidRequestError for a setting that is unknown, not dynamic, or has a value
+        that it cannot have."""
         unknown = [name for name in properties if name not in self._dynamic_names]
         if unknown:
             known = {name for key in KafkaConfig.broker_keys() for name in key.property_names}
@@ -98,9 +99,13 @@ class DynamicBrokerConfig:
         with self._lock:
             below = self._defaults if per_broker else {}
             validators = tuple(self._validators)
-        wanted = KafkaConfig({**self._static.properties, **below, **properties})
-        for validate in validators:
-            validate(self.current, wanted)
+        try:
+            wanted = KafkaConfig({**self._static.properties, **below, **properties})
+            for validate in validators:
+                validate(self.current, wanted)
+        except InvalidConfigurationError as e:
+            # Of topics it is INVALID_CONFIG.
+            raise InvalidRequestError(str(e)) from e
 
     def sources(self, name: str) -> list[ConfigValue]:
         """Every place that sets this property, the strongest first; defaults are not among them."""

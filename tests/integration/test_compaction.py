@@ -169,8 +169,8 @@ def test_compaction_can_be_set_while_the_broker_runs(broker: Broker) -> None:
             )
             return Errors.for_code(result.error_code)
 
-        assert alter("log.cleaner.threads", "3") is Errors.INVALID_CONFIG
-        assert alter("log.cleaner.dedupe.buffer.size", "1000") is Errors.INVALID_CONFIG
+        assert alter("log.cleaner.threads", "3") is Errors.INVALID_REQUEST
+        assert alter("log.cleaner.dedupe.buffer.size", "1000") is Errors.INVALID_REQUEST
         assert alter("log.cleaner.enable", "false") is Errors.INVALID_REQUEST
         assert alter("log.cleaner.threads", "2") is Errors.NONE
         assert alter("log.cleaner.io.max.bytes.per.second", "1000000") is Errors.NONE

@@ -412,22 +412,23 @@ def test_records_older_than_a_new_retention_go(make_broker: MakeBroker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "error"),
+    ("key", "value"),
     [
-        ("listeners", "PLAINTEXT://:1", Errors.INVALID_REQUEST),
-        ("no.such.config", "1", Errors.INVALID_REQUEST),
-        ("num.io.threads", "0", Errors.INVALID_CONFIG),
-        ("num.io.threads", "many", Errors.INVALID_CONFIG),
+        ("listeners", "PLAINTEXT://:1"),
+        ("no.such.config", "1"),
+        ("num.io.threads", "0"),
+        ("num.io.threads", "many"),
+        ("compression.type", "rar"),
     ],
 )
 @pytest.mark.parametrize("name", [_THIS_BROKER, ""], ids=["this broker", "all brokers"])
 def test_a_broker_setting_must_be_dynamic_and_legal(
-    client: Client, name: str, key: str, value: str, error: Errors
+    client: Client, name: str, key: str, value: str
 ) -> None:
     altered = api.alter_configs(client, BROKER_RESOURCE, name, (key, api.SET, value))
     replaced = _replace(client, BROKER_RESOURCE, name, {key: value})
 
-    assert (altered.error_code, replaced.error_code) == (error.code, error.code)
+    assert altered.error_code == replaced.error_code == Errors.INVALID_REQUEST.code
 
 
 def test_altered_settings_are_kept_over_a_restart(own_broker: Broker) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from kafkapy.common.config_resource import ConfigSource
-from kafkapy.common.errors import InvalidConfigurationError, InvalidRequestError
+from kafkapy.common.errors import InvalidRequestError
 from kafkapy.server.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.kafka_config import KafkaConfig
 
@@ -87,7 +87,7 @@ def test_others_are_refused(config: DynamicBrokerConfig, name: str) -> None:
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", ""])
 def test_an_illegal_value_is_refused_by_name(config: DynamicBrokerConfig, value: str) -> None:
-    with pytest.raises(InvalidConfigurationError, match=_THREADS):
+    with pytest.raises(InvalidRequestError, match=_THREADS):
         config.validate({_THREADS: value}, per_broker=True)
 
 
