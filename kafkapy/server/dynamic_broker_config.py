@@ -97,10 +97,16 @@ class DynamicBrokerConfig:
             )
             raise InvalidRequestError(f"Cannot alter {unknown[0]}: {reason}")
         with self._lock:
-            below = self._defaults if per_broker else {}
+            defaults, overrides = self._defaults, self._overrides
             validators = tuple(self._validators)
+        static = self._static.properties
         try:
-            wanted = KafkaConfig({**self._static.properties, **below, **properties})
+            if per_broker:
+                wanted = KafkaConfig({**static, **defaults, **properties})
+            else:
+                KafkaConfig({**static, **properties})
+                # A value that this broker does not use changes nothing here.
+                wanted = KafkaConfig({**static, **properties, **overrides})
             for validate in validators:
                 validate(self.current, wanted)
         except InvalidConfigurationError as e:

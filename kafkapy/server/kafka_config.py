@@ -195,6 +195,17 @@ class BrokerConfig:
         doc="The convention by which Prometheus metrics are named.",
     )
 
+    def validate_change_to(self, new: "BrokerConfig") -> None:
+        """Raises InvalidValueError for more than twice as many request handlers, or less than half.
+
+        Ports: kafka.server.DynamicThreadPool.validateReconfiguration
+        """
+        before, after = self.num_io_threads, new.num_io_threads
+        if not before // 2 <= after <= before * 2:
+            raise InvalidValueError(
+                "num.io.threads", str(after), f"must be between half and twice the present {before}"
+            )
+
 
 class KafkaConfig:
     """All settings of one broker; immutable. Raises InvalidValueError.

@@ -595,7 +595,8 @@ class KafkaServer:
         )
         self._on_shutdown("request handlers", pool.shutdown)
         self._dynamic_config.add_reconfigurable(
-            lambda config: pool.resize(config.broker.num_io_threads)
+            lambda config: pool.resize(config.broker.num_io_threads),
+            validate=lambda old, new: old.broker.validate_change_to(new.broker),
         )
         control_channel = socket_server.control_plane_request_channel
         if control_channel is None:

@@ -388,12 +388,36 @@ def test_request_handler_threads_come_and_go(own_broker: Broker) -> None:
 
     with own_broker.client() as client:
         before = handlers()
-        for count in (6, 1, 3):
+        for count in (6, 3, 1, 2):
             change = ("num.io.threads", api.SET, str(count))
             result = api.alter_configs(client, BROKER_RESOURCE, _THIS_BROKER, change)
             assert result.error_code == 0
             wait_until(lambda count=count: handlers() == before + count - 3, 5)
         assert api.create_topic(client)
+
+
+@pytest.mark.parametrize("name", [_THIS_BROKER, ""], ids=["this broker", "all brokers"])
+def test_request_handler_threads_double_or_halve_at_most(own_broker: Broker, name: str) -> None:
+    with own_broker.client() as client:
+
+        def alter(resource: str, count: int) -> int:
+            change = ("num.io.threads", api.SET, str(count))
+            error: int = api.alter_configs(client, BROKER_RESOURCE, resource, change).error_code
+            return error
+
+        def current() -> str:
+            entry = api.config_entry(client, BROKER_RESOURCE, _THIS_BROKER, "num.io.threads")
+            value: str = entry.value
+            return value
+
+        assert alter(name, 7) == Errors.INVALID_REQUEST.code
+        assert alter(name, 6) == 0
+        wait_until(lambda: current() == "6", 5)
+        assert alter(name, 2) == Errors.INVALID_REQUEST.code
+        # What the broker's own value hides may be anything.
+        assert alter(_THIS_BROKER, 6) == 0
+        wait_until(lambda: alter("", 60) == 0, 5)
+        assert alter("", 0) == Errors.INVALID_REQUEST.code
 
 
 def test_records_older_than_a_new_retention_go(make_broker: MakeBroker) -> None:
