@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -181,10 +182,7 @@ class ConfigAdminManager:
         validate_only: bool,
     ) -> None:
         """IncrementalAlterConfigs: what is not named stays."""
-        names = [alteration.name for alteration in alterations]
-        repeated = {config for config in names if names.count(config) > 1}
-        if repeated:
-            raise InvalidRequestError(f"{repeated.pop()} is altered twice in one request")
+        require_distinct([alteration.name for alteration in alterations])
         keys = _keys_by_name(_resource_type(resource_type))
         self._alter(
             resource_type,
@@ -229,6 +227,13 @@ class ConfigAdminManager:
             raise InvalidRequestError(
                 f"Broker {name!r} must be asked itself; this is broker {self._broker_id}"
             )
+
+
+def require_distinct(names: list[str]) -> None:
+    """Raises InvalidRequestError if a setting is altered twice: the order would decide."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InvalidRequestError(f"{repeated[0]} is altered twice in one request")
 
 
 def _resource_type(code: int) -> ResourceType:

@@ -257,6 +257,22 @@ def test_alter_configs_can_be_validated_only(client: Client, topic: str) -> None
     assert _overrides(client, topic) == {}
 
 
+def test_alter_configs_refuses_a_setting_that_is_named_twice(client: Client, topic: str) -> None:
+    named_twice = AlterConfigsRequest.AlterConfigsResource(
+        resource_type=TOPIC_RESOURCE,
+        resource_name=topic,
+        configs=[
+            AlterConfigsRequest.AlterableConfig(name="retention.ms", value=value)
+            for value in ("1", "2")
+        ],
+    )
+
+    response = client.request(AlterConfigsRequest(resources=[named_twice]))
+
+    assert response.responses[0].error_code == Errors.INVALID_REQUEST.code
+    assert _overrides(client, topic) == {}
+
+
 def test_alter_configs_refuses_a_null(client: Client, topic: str) -> None:
     result = _replace(client, TOPIC_RESOURCE, topic, {"retention.ms": None})
 

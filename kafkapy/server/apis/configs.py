@@ -22,6 +22,7 @@ from kafkapy.server.config_admin_manager import (
     Alteration,
     ConfigAdminManager,
     ConfigEntry,
+    require_distinct,
 )
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class ConfigsHandler:
 
             def replace(resource: AlterConfigsRequest.AlterConfigsResource = resource) -> None:
                 _refuse_repeated(resource.resource_type, resource.resource_name, repeated)
+                require_distinct([config.name for config in resource.configs])
                 self._configs.replace(
                     resource.resource_type,
                     resource.resource_name,
