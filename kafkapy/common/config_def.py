@@ -127,19 +127,15 @@ class ConfigKey:
                 expected = "true or false"
             case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
                 bits = {ConfigType.SHORT: 15, ConfigType.INT: 31}.get(self.type, 63)
-                try:
-                    number = int(text)
-                except ValueError:
-                    pass
-                else:
-                    if -(1 << bits) <= number < (1 << bits):
-                        return number
+                number = _number(int, text)
+                if number is not None and -(1 << bits) <= number < (1 << bits):
+                    return number
                 expected = f"a whole number of {bits + 1} bits"
             case ConfigType.DOUBLE:
-                try:
-                    return float(text)
-                except ValueError:
-                    expected = "a number"
+                real = _number(float, text)
+                if real is not None:
+                    return real
+                expected = "a number"
             case ConfigType.LIST:
                 return tuple(item.strip() for item in text.split(",") if item.strip())
             case ConfigType.PASSWORD:
@@ -147,6 +143,14 @@ class ConfigKey:
             case _:
                 return text
         raise InvalidValueError(name, repr(text), f"expected {expected}")
+
+
+def _number(of_type: Callable[[str], T], text: str) -> T | None:
+    """Python takes 1_000 for a number; Kafka and whoever else reads the same file do not."""
+    try:
+        return None if "_" in text else of_type(text)
+    except ValueError:
+        return None
 
 
 def config(
