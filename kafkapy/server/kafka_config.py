@@ -236,6 +236,9 @@ class KafkaConfig:
         self.group_coordinator = parse(GroupCoordinatorConfig, properties)
         self.transaction_coordinator = parse(TransactionCoordinatorConfig, properties)
         self.topic_defaults = parse(LogConfig, properties, use_name=False)
+        if self.topic_defaults.retention_ms == 0:
+            # A topic may have no retention; of all topics it is a slip that empties the broker.
+            raise InvalidValueError("log.retention.ms", "0", "must be -1 (no limit) or at least 1")
         if self.broker.broker_id > self.broker.reserved_broker_max_id:
             raise InvalidValueError(
                 "broker.id",

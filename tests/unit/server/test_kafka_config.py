@@ -82,6 +82,8 @@ def test_a_wildcard_address_is_not_advertised() -> None:
         ({"prometheus.port": "-2"}, "prometheus.port"),
         ({"metrics.naming": "graphite"}, "metrics.naming"),
         ({"log.retention.hours": "long"}, "log.retention.hours"),
+        ({"log.retention.hours": "0"}, "log.retention.ms"),
+        ({"log.retention.ms": "0"}, "log.retention.ms"),
         ({"message.max.bytes": "-1"}, "message.max.bytes"),
         ({"cpu.affinity": "first"}, "cpu.affinity"),
         ({"cpu.affinity": "auto,1"}, "cpu.affinity"),
