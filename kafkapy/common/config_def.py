@@ -261,12 +261,12 @@ def one_of(*allowed: str) -> Validator:
     return lambda value: None if value in allowed else f"must be one of {', '.join(allowed)}"
 
 
-def each_of(*allowed: str) -> Validator:
-    """For lists: every item is allowed, and there is at least one."""
+def each_of(*allowed: str, or_none: bool = False) -> Validator:
+    """For lists: every item is allowed, and there is at least one unless there may be none."""
 
     def check(value: tuple[str, ...]) -> str | None:
-        wrong = [item for item in value if item not in allowed]
-        return f"each must be one of {', '.join(allowed)}" if wrong or not value else None
+        is_legal = all(item in allowed for item in value) and (or_none or value)
+        return None if is_legal else f"each must be one of {', '.join(allowed)}"
 
     return check
 

@@ -215,9 +215,9 @@ class LogConfig:
     cleanup_policy: tuple[str, ...] = config(
         "cleanup.policy",
         (DELETE,),
-        each_of(COMPACT, DELETE),
+        each_of(COMPACT, DELETE, or_none=True),
         synonyms=("log.cleanup.policy",),
-        doc="What happens to old segments: delete, compact, or both.",
+        doc="What happens to old segments: delete, compact, or both; they stay if it is empty.",
     )
     unclean_leader_election_enable: bool = config(
         "unclean.leader.election.enable",

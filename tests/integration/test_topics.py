@@ -221,7 +221,6 @@ def test_there_cannot_be_more_replicas_than_brokers(client: Client, factor: int)
         ("retention.ms", "a lot"),
         ("retention.ms", "-2"),
         ("cleanup.policy", "shred"),
-        ("cleanup.policy", ""),
         ("compression.type", "rar"),
         ("segment.bytes", "1"),
         ("min.insync.replicas", "0"),

@@ -117,6 +117,7 @@ def test_replacing_drops_what_is_not_named(
         ([(AlterOperation.APPEND, "delete")], "delete"),
         ([(AlterOperation.SET, "compact"), (AlterOperation.APPEND, "delete")], "compact,delete"),
         ([(AlterOperation.SET, "compact,delete"), (AlterOperation.SUBTRACT, "delete")], "compact"),
+        ([(AlterOperation.SUBTRACT, "delete")], ""),
         ([(AlterOperation.SET, "compact"), (AlterOperation.DELETE, None)], "delete"),
     ],
 )

@@ -80,6 +80,12 @@ def test_broker_settings_set_the_topic_default(
     assert getattr(parse(LogConfig, {name: value}, use_name=False), field[0]) == field[1]
 
 
+def test_a_topic_may_have_no_policy() -> None:
+    config = validate_topic_config({"cleanup.policy": ""})
+
+    assert (config.cleanup_policy, config.delete, config.compact) == ((), False, False)
+
+
 @pytest.mark.parametrize(
     ("overrides", "named"),
     [
@@ -88,7 +94,6 @@ def test_broker_settings_set_the_topic_default(
         ({"retention.ms": "-2"}, "retention.ms"),
         ({"retention.ms": "soon"}, "retention.ms"),
         ({"cleanup.policy": "burn"}, "cleanup.policy"),
-        ({"cleanup.policy": ""}, "cleanup.policy"),
         ({"min.cleanable.dirty.ratio": "1.5"}, "min.cleanable.dirty.ratio"),
         ({"compression.type": "rar"}, "compression.type"),
         ({"compression.gzip.level": "0"}, "compression.gzip.level"),

@@ -223,6 +223,14 @@ def test_retention_by_time_is_off_with_minus_one(storage: StorageHarness) -> Non
     assert log.delete_old_segments() == 0
 
 
+def test_without_a_policy_everything_stays(storage: StorageHarness) -> None:
+    log = storage.open_log(storage.config(cleanup_policy=(), retention_ms=1000, retention_bytes=1))
+    fill(log, 6)
+    storage.time.sleep(1_000_000)
+
+    assert log.delete_old_segments() == 0
+
+
 def test_records_without_timestamps_age_by_the_file(storage: StorageHarness) -> None:
     log = storage.open_log(storage.config(retention_ms=10_000))
     append(log, "a", timestamp=-1)
