@@ -105,7 +105,8 @@ class ConfigAdminManager:
             )
             source = chain[0].source if chain else ConfigSource.DEFAULT_CONFIG
             if key.name in overrides:
-                in_force = overrides[key.name]
+                # As it is understood, not as it was written: " TRUE " is told as "true".
+                in_force = key.format(key.parse(overrides[key.name]))
                 source = ConfigSource.DYNAMIC_TOPIC_CONFIG
                 chain.insert(0, ConfigValue(key.name, in_force, source))
             default_name = key.synonyms[0].name if key.synonyms else key.name

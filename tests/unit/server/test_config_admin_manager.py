@@ -93,6 +93,25 @@ def test_a_setting_in_another_unit_is_told_in_the_topics_own(configs: ConfigAdmi
     assert (strongest.name, strongest.value) == ("log.retention.hours", "2")
 
 
+@pytest.mark.parametrize(
+    ("name", "written", "told"),
+    [
+        ("preallocate", "TRUE", "true"),
+        ("retention.ms", " +1000 ", "1000"),
+        ("cleanup.policy", " compact , delete ", "compact,delete"),
+        ("min.cleanable.dirty.ratio", "1", "1.0"),
+    ],
+)
+def test_a_value_is_told_as_it_is_understood(
+    configs: ConfigAdminManager, name: str, written: str, told: str
+) -> None:
+    _alter(configs, name, AlterOperation.SET, written)
+
+    entry = _entry(configs, name)
+
+    assert entry.value == entry.synonyms[0].value == told
+
+
 def test_the_last_synonym_is_the_default(configs: ConfigAdminManager) -> None:
     last = _entry(configs, "retention.ms").synonyms[-1]
 
