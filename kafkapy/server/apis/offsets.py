@@ -106,8 +106,6 @@ class OffsetsHandler:
                 if error is Errors.OFFSET_NOT_AVAILABLE and version < 5:
                     # Not known to older clients; this makes them ask again.
                     error = Errors.LEADER_NOT_AVAILABLE
-                if error is Errors.OFFSET_NOT_AVAILABLE and version < 5:
-                    error = Errors.LEADER_NOT_AVAILABLE
         return ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=partition.partition, error_code=error.code
         )
