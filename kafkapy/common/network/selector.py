@@ -152,12 +152,11 @@ class Selector:
 
     def unmute(self, channel: KafkaChannel) -> None:
         """Read again, unless a response or throttling is still pending."""
-        if (
-            channel.maybe_unmute()
-            and channel.is_open
-            and (channel.receive.has_buffered or not channel.interest & READ)
-        ):
-            self._buffered[channel] = None
+        if channel.maybe_unmute() and channel.is_open:
+            # From now on it is idle, not from when the request came.
+            self._note_activity(channel, self._time.nanoseconds())
+            if channel.receive.has_buffered or not channel.interest & READ:
+                self._buffered[channel] = None
 
     def pause_reads(self) -> None:
         """From now on only send."""

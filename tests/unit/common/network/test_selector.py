@@ -400,6 +400,23 @@ def test_connection_with_a_request_in_flight_is_not_idle(
     assert not selector.disconnected
 
 
+def test_connection_is_idle_from_the_end_of_its_request(
+    selector: Selector, connect: Callable[[], Peer], time: MockTime
+) -> None:
+    busy = connect()
+    begin_request(busy.channel)
+    time.sleep(MAX_IDLE_MS - 10)
+    end_request(selector, busy.channel)
+
+    time.sleep(MAX_IDLE_MS)
+    selector.poll(0)
+    assert not selector.disconnected
+    time.sleep(MAX_IDLE_MS)
+    selector.poll(0)
+
+    assert [channel for channel, _ in selector.disconnected] == [busy.channel]
+
+
 def test_half_a_request_does_not_keep_a_connection_open(
     selector: Selector, connect: Callable[[], Peer], time: MockTime
 ) -> None:
