@@ -198,8 +198,10 @@ class Selector:
         self._handle_ready(ready, now_ns)
         if self._buffered and not self._reads_paused:
             self._read_buffered(now_ns)
-        for channel in self._idle_expiry.expired(now_ns):
-            self._disconnect(channel, IdleTimeoutError())
+        if not self._reads_paused:
+            # While they are, what a connection has sent is not looked at: it may seem idle.
+            for channel in self._idle_expiry.expired(now_ns):
+                self._disconnect(channel, IdleTimeoutError())
 
     def read_ahead(self) -> bool:
         """Whether frames that came along with earlier ones are now in `completed_receives`.

@@ -417,6 +417,23 @@ def test_connection_is_idle_from_the_end_of_its_request(
     assert [channel for channel, _ in selector.disconnected] == [busy.channel]
 
 
+def test_connection_is_not_idle_while_its_request_is_not_read(
+    selector: Selector, connect: Callable[[], Peer], time: MockTime
+) -> None:
+    patient, idle = connect(), connect()
+    selector.pause_reads()
+    patient.send(b"request")
+    for _ in range(3):
+        selector.poll(0)
+        time.sleep(MAX_IDLE_MS)
+
+    selector.resume_reads()
+    selector.poll(0)
+
+    assert received(selector) == [(patient.channel, b"request")]
+    assert [channel for channel, _ in selector.disconnected] == [idle.channel]
+
+
 def test_half_a_request_does_not_keep_a_connection_open(
     selector: Selector, connect: Callable[[], Peer], time: MockTime
 ) -> None:
