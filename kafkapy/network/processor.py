@@ -135,6 +135,7 @@ class Processor:
         self._inflight_responses: dict[str, SendResponse] = {}
         # Connections with a request between its arrival and the end of its response.
         self._requests_in_flight = 0
+        self._has_stopped_reading = False
         # Requests answered in this round, by metric name and version.
         self._finished: defaultdict[tuple[str, int], list[RequestTimes]] = defaultdict(list)
         # Complete, but the request queue was full.
@@ -183,8 +184,9 @@ class Processor:
         return len(self._responses)
 
     @property
-    def has_requests_in_flight(self) -> bool:
-        return self._requests_in_flight > 0 or len(self._selector.completed_receives) > 0
+    def is_drained(self) -> bool:
+        """It reads nothing more, as `begin_draining` asked, and has answered what it had read."""
+        return not self.is_alive or (self._has_stopped_reading and self._requests_in_flight == 0)
 
     @property
     def is_alive(self) -> bool:
@@ -324,6 +326,8 @@ class Processor:
                     return
         if self._is_draining:
             self._selector.pause_reads()
+            # All that was read before counts as in flight by now.
+            self._has_stopped_reading = True
         else:
             self._selector.resume_reads()
 

@@ -209,7 +209,7 @@ class SocketServer:
             processor.begin_draining()
         deadline_ns = self._time.nanoseconds() + self._drain_timeout_ms * 1_000_000
         pause = threading.Event()
-        while any(processor.has_requests_in_flight for processor in processors):
+        while not all(processor.is_drained for processor in processors):
             if self._time.nanoseconds() >= deadline_ns:
                 log.info("Closing connections whose requests are still being handled")
                 return

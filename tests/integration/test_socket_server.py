@@ -9,7 +9,12 @@ import pytest
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Gauge
-from kafkapy.common.network.io_platform import NATIVE, PORTABLE, IoPlatform
+from kafkapy.common.network.io_platform import (
+    NATIVE,
+    PORTABLE,
+    IoPlatform,
+    SelectorsPoller,
+)
 from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.common.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -314,6 +319,29 @@ def test_shutdown_finishes_what_is_in_flight() -> None:
         assert client.is_closed_by_server()
 
 
+def test_a_request_about_to_be_read_when_shutdown_begins_is_answered() -> None:
+    armed, held, released = threading.Event(), threading.Event(), threading.Event()
+    platform = IoPlatform(
+        lambda: _HoldingPoller(armed, held, released), PORTABLE.new_waker, PORTABLE.send_file
+    )
+    with TestServer(platform=platform) as server:
+        client = server.connect()
+        assert client.metadata(1) == 1
+        armed.set()
+        client.send(MetadataRequest(topics=None), 1, correlation_id=2)
+        assert held.wait(30)
+
+        stopping = threading.Thread(target=server.socket_server.stop_processing_requests)
+        stopping.start()
+        wait_until(lambda: _refuses_connections(server))
+        stopping.join(0.2)  # time enough to see no request in flight
+        released.set()
+
+        assert client.receive_metadata() == 2
+        stopping.join(30)
+        assert client.is_closed_by_server()
+
+
 def test_shutdown_gives_up_on_a_request_that_takes_too_long() -> None:
     gate = Gate()
     with TestServer(handler=gate, drain_timeout_ms=50) as server:
@@ -388,6 +416,32 @@ def _new_server(listeners: list[EndPoint]) -> SocketServer:
         listeners=listeners,
         api_versions=FixedApiVersions(),
     )
+
+
+class _HoldingPoller(SelectorsPoller):
+    """Once armed, keeps back the first word of something to be read from a connection."""
+
+    def __init__(
+        self, armed: threading.Event, held: threading.Event, released: threading.Event
+    ) -> None:
+        super().__init__()
+        self._armed = armed
+        self._held = held
+        self._released = released
+        self._wakers_fd: int | None = None
+
+    def register(self, fd: int, events: int) -> None:
+        if self._wakers_fd is None:
+            self._wakers_fd = fd
+        super().register(fd, events)
+
+    def poll(self, timeout: float) -> list[tuple[int, int]]:
+        ready = super().poll(timeout)
+        if self._armed.is_set() and any(fd != self._wakers_fd for fd, _ in ready):
+            self._armed.clear()
+            self._held.set()
+            assert self._released.wait(60)
+        return ready
 
 
 def _refuses_connections(server: TestServer) -> bool:
