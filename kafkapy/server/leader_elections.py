@@ -62,6 +62,5 @@ class LeaderElections:
 
     def try_complete(self, partitions: Iterable[TopicPartition]) -> None:
         """This broker was told of their leaders."""
-        if self._purgatory.num_delayed:
-            for topic_partition in partitions:
-                self._purgatory.check_and_complete(topic_partition)
+        for topic_partition in partitions:
+            self._purgatory.check_and_complete(topic_partition)

@@ -10,6 +10,7 @@ from kafkapy.controller.controller_events import ApiResult, ElectionResults, Ele
 from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
 from kafkapy.server.delayed_elect_leader import DelayedElectLeader
 from kafkapy.server.leader_elections import LeaderElections
+from kafkapy.utils.timer import TimerTask
 from tests.helpers.mock_time import MockTime
 from tests.helpers.mock_timer import MockTimer
 
@@ -100,6 +101,22 @@ def test_answer_waits_until_this_broker_knows_all_new_leaders(elections: Electio
     elections.hear_of(B, 2)
 
     assert elections.answers == [{A: ApiResult(), B: ApiResult(), C: REFUSED}]
+
+
+def test_leader_heard_of_just_before_the_time_out_is_set_is_not_missed(
+    elections: Elections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = elections.timer.add
+
+    def add_after_news(task: TimerTask) -> None:
+        elections.hear_of(A, 1)
+        add(task)
+
+    monkeypatch.setattr(elections.timer, "add", add_after_news)
+
+    elections.elect({A: 1})
+
+    assert elections.answers == [{A: ApiResult()}]
 
 
 def test_leader_not_heard_of_in_time_is_told_as_such(elections: Elections) -> None:
