@@ -163,8 +163,9 @@ class KafkaRequestHandlerPool:
         """Start handlers, or have some end."""
         with self._lock:
             while len(self._handlers) < num_threads:
-                self._handlers.append(self._new_handler_locked())
-                self._handlers[-1].start()
+                handler = self._new_handler_locked()
+                handler.start()  # raises when there are too many threads: it is none of them then
+                self._handlers.append(handler)
             self._ending = [handler for handler in self._ending if handler.is_alive]
             while len(self._handlers) > num_threads:
                 self._ending.append(self._handlers.pop())

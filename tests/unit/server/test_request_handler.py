@@ -177,6 +177,32 @@ def test_resized_pool_goes_on_handling(
     assert pool.threads_alive
 
 
+def test_pool_that_could_not_grow_goes_on_with_the_threads_it_has(
+    channel: RequestChannel,
+    apis: Apis,
+    responses: Responses,
+    metrics: MetricsRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = KafkaRequestHandlerPool(
+        9, channel, apis, time=SystemTime(), num_threads=2, metrics=metrics
+    )
+
+    def cannot_start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="new thread"):
+        patched.setattr(threading.Thread, "start", cannot_start)
+        pool.resize(3)
+    submit(channel, *(request() for _ in range(20)))
+    wait_until(lambda: len(responses) == 20)
+    assert pool.threads_alive
+
+    pool.shutdown()
+
+    assert _handler_threads(9) == 0
+
+
 def test_shutdown_handles_what_is_queued_and_ends_the_threads(
     channel: RequestChannel, apis: Apis, responses: Responses, metrics: MetricsRegistry
 ) -> None:
