@@ -107,7 +107,10 @@ class _Watchers(Generic[OperationT]):
             self._operations[operation] = None
 
     def try_complete_watched(self) -> int:
-        """Complete what can be; operations run with no lock of the purgatory held."""
+        """Complete what can be; operations run with no lock of the purgatory held.
+
+        One that fails is logged: the others, and whoever checks, have no part in it.
+        """
         with self._lock:
             operations = list(self._operations)
         completed = 0
@@ -115,9 +118,13 @@ class _Watchers(Generic[OperationT]):
         for operation in operations:
             if operation.is_completed:
                 done.append(operation)
-            elif operation.safe_try_complete():
-                completed += 1
-                done.append(operation)
+                continue
+            try:
+                if operation.safe_try_complete():
+                    completed += 1
+                    done.append(operation)
+            except Exception:
+                logger.exception("%r could not be completed", operation)
         self._remove(done)
         return completed
 
@@ -243,7 +250,10 @@ class DelayedOperationPurgatory(Generic[OperationT]):
         self._waiting_is_over = True
         for _, _, watchers in self._all_watchers():
             for operation in watchers.take_all():
-                operation.force_complete()
+                try:
+                    operation.force_complete()
+                except Exception:
+                    logger.exception("%r could not be completed", operation)
 
     @property
     def watched(self) -> int:

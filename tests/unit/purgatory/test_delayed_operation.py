@@ -35,6 +35,12 @@ class MockOperation(DelayedOperation):
         self.events.append("expire")
 
 
+class FailingOperation(MockOperation):
+    def on_complete(self) -> None:
+        super().on_complete()
+        raise OSError("no answer could be made")
+
+
 @pytest.fixture
 def timer(time: MockTime) -> MockTimer:
     return MockTimer(time)
@@ -53,6 +59,29 @@ def test_completable_operation_is_completed_at_once_and_not_watched(purgatory):
     assert operation.events == ["complete"]
     assert purgatory.watched == 0
     assert purgatory.num_delayed == 0
+
+
+def test_operation_that_fails_does_not_keep_others_waiting(purgatory):
+    first, failing, last = MockOperation(), FailingOperation(), MockOperation()
+    for operation in (first, failing, last):
+        purgatory.try_complete_else_watch(operation, ["key"])
+        operation.completable = True
+
+    assert purgatory.check_and_complete("key") == 2
+
+    assert [o.events for o in (first, failing, last)] == [["complete"]] * 3
+    assert purgatory.check_and_complete("key") == 0
+    assert purgatory.watched == 0
+
+
+def test_operation_that_fails_does_not_keep_waiting_from_ending(purgatory):
+    failing, last = FailingOperation(), MockOperation()
+    for operation in (failing, last):
+        purgatory.try_complete_else_watch(operation, ["key"])
+
+    purgatory.end_waiting()
+
+    assert [failing.events, last.events] == [["complete"]] * 2
 
 
 def test_operation_is_completed_by_a_check_of_any_of_its_keys(purgatory):
