@@ -14,6 +14,9 @@ from tests.helpers.crashing_fs import CrashingFileSystem
 from tests.helpers.waiting import wait_until
 
 _OFFLINE_COUNT = re.compile(r"kafka_log_logmanager_offlinelogdirectorycount(?:\{\})? (\d+)")
+_WAITING_FETCHES = re.compile(
+    r'kafka_server_delayedoperationpurgatory_numdelayedoperations\{delayedOperation="Fetch"\} (\d+)'
+)
 
 
 class FaultyBroker(Broker):
@@ -46,6 +49,11 @@ class FaultyBroker(Broker):
             store=self._open_store,
             on_fatal_error=self.fatal_errors.append,
         )
+
+    def waiting_fetches(self) -> int:
+        found = _WAITING_FETCHES.search(self.scrape())
+        assert found is not None
+        return int(found[1])
 
     def offline_log_dirs(self) -> int:
         found = _OFFLINE_COUNT.search(self.scrape())

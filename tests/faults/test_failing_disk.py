@@ -181,6 +181,35 @@ def test_partition_in_a_failed_directory_is_answered_at_once(
         assert produced(client, topic, records("c"), partition=other) == 0
 
 
+@pytest.mark.parametrize("nth", range(1, 6))
+def test_old_client_that_waits_is_answered_whichever_read_fails(
+    broker: FaultyBroker, file_system: CrashingFileSystem, nth: int
+) -> None:
+    with broker.client() as client, broker.client() as waiting, broker.client() as other:
+        topic = create_topic(client)
+        answers: dict[Client, int] = {}
+        long_polls = [
+            threading.Thread(
+                target=lambda client=client, version=version: answers.update(
+                    {client: fetch(client, topic, version=version, max_wait_ms=60_000).error_code}
+                )
+            )
+            for client, version in ((waiting, 3), (other, 12))
+        ]
+        for number, long_poll in enumerate(long_polls, 1):
+            long_poll.start()
+            wait_until(lambda number=number: broker.waiting_fetches() == number)
+        # Records are converted for the old client after they have been found.
+        file_system.fail("read", nth=nth, path_contains=f"{topic}-0/{0:020}.log")
+
+        produce(client, topic, records("a"))
+        for long_poll in long_polls:
+            long_poll.join(10)
+
+        assert answers.keys() == {waiting, other}
+        assert set(answers.values()) <= {Errors.NONE.code, STORAGE_ERROR}
+
+
 def test_new_topics_go_to_the_directory_that_is_left(
     broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem
 ) -> None:

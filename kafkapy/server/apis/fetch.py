@@ -185,6 +185,9 @@ class FetchHandler:
             except KafkaError as e:
                 log.debug("Fetch of %s cannot be converted: %s", topic_id_partition, e)
                 return _error(topic_id_partition, Errors.for_exception(e))
+            except OSError as e:
+                log.warning("Fetch of %s cannot be converted: %s", topic_id_partition, e)
+                return _error(topic_id_partition, Errors.KAFKA_STORAGE_ERROR)
         data = FetchResponse.PartitionData(
             partition_index=topic_id_partition.topic_partition.partition,
             high_watermark=result.high_watermark,
