@@ -207,7 +207,24 @@ def test_old_client_that_waits_is_answered_whichever_read_fails(
             long_poll.join(10)
 
         assert answers.keys() == {waiting, other}
-        assert set(answers.values()) <= {Errors.NONE.code, STORAGE_ERROR}
+        assert answers[waiting] in (Errors.NONE.code, Errors.NOT_LEADER_OR_FOLLOWER.code)
+        assert answers[other] in (Errors.NONE.code, STORAGE_ERROR)
+
+
+def test_failed_directory_is_told_to_old_clients_in_a_way_they_know(
+    broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem
+) -> None:
+    with broker.client() as client:
+        topic, failing, _ = _topic_over_two_dirs(client, two_dirs)
+        file_system.fail("write", path_contains=f"{two_dirs[1]}/", sticky=True)
+        produce(client, topic, records("a"), partition=failing)
+
+        codes = [
+            fetch(client, topic, partition=failing, version=version).error_code
+            for version in range(13)
+        ]
+
+    assert codes == [Errors.NOT_LEADER_OR_FOLLOWER.code] * 6 + [STORAGE_ERROR] * 7
 
 
 def test_new_topics_go_to_the_directory_that_is_left(

@@ -45,6 +45,8 @@ _LAST_VERSION_WITH_MAGIC_V1 = 3
 # Only from here on may a consumer be sent to, or served by, a follower.
 _FIRST_VERSION_WITH_RACKS = 11
 _FIRST_VERSION_WITH_LEADERS = 16
+# Older clients would give up at KAFKA_STORAGE_ERROR, which they do not know.
+_FIRST_VERSION_WITH_STORAGE_ERROR = 6
 _WRONG_LEADER = (Errors.NOT_LEADER_OR_FOLLOWER.code, Errors.FENCED_LEADER_EPOCH.code)
 _READ_COMMITTED = 1
 _CONSUMER_REPLICA_ID = -1
@@ -172,7 +174,7 @@ class FetchHandler:
         fetch_offset: int,
     ) -> FetchResponse.PartitionData:
         if result.error is not Errors.NONE:
-            return _error(topic_id_partition, result.error)
+            return _error(topic_id_partition, _known_error(result.error, version))
         records: FileRecords | MemoryRecords = result.records
         if version < _FIRST_VERSION_WITH_ZSTD:
             try:
@@ -187,7 +189,7 @@ class FetchHandler:
                 return _error(topic_id_partition, Errors.for_exception(e))
             except OSError as e:
                 log.warning("Fetch of %s cannot be converted: %s", topic_id_partition, e)
-                return _error(topic_id_partition, Errors.KAFKA_STORAGE_ERROR)
+                return _error(topic_id_partition, _known_error(Errors.KAFKA_STORAGE_ERROR, version))
         data = FetchResponse.PartitionData(
             partition_index=topic_id_partition.topic_partition.partition,
             high_watermark=result.high_watermark,
@@ -285,6 +287,13 @@ def _isolation(replica_id: int, isolation_level: int) -> FetchIsolation:
     if isolation_level == _READ_COMMITTED:
         return FetchIsolation.TXN_COMMITTED
     return FetchIsolation.HIGH_WATERMARK
+
+
+def _known_error(error: Errors, version: int) -> Errors:
+    """The error, or what makes clients of this version look for the leader and try again."""
+    if error is Errors.KAFKA_STORAGE_ERROR and version < _FIRST_VERSION_WITH_STORAGE_ERROR:
+        return Errors.NOT_LEADER_OR_FOLLOWER
+    return error
 
 
 def _error(topic_id_partition: TopicIdPartition, error: Errors) -> FetchResponse.PartitionData:
