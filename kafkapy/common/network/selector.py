@@ -88,10 +88,14 @@ class Selector:
         self._memory_released = False
 
     def register(self, channel_id: str, sock: socket.socket, client_address: str) -> KafkaChannel:
-        """Take over a connected socket."""
+        """Take over a connected socket. Raises OSError, and closes it, when it cannot be polled."""
         channel = self._add_channel(channel_id, sock, client_address)
         self._by_fd[channel.fd] = channel
-        self._set_interest(channel, READ)
+        try:
+            self._set_interest(channel, READ)
+        except OSError:
+            self.close_channel(channel)
+            raise
         return channel
 
     def connect(

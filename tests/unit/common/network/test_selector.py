@@ -1,3 +1,5 @@
+import errno
+import os
 import socket
 import struct
 import threading
@@ -6,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafkapy.common.network.channel_builders import PlaintextChannelBuilder
-from kafkapy.common.network.io_platform import NATIVE, PORTABLE, IoPlatform
+from kafkapy.common.network.io_platform import NATIVE, PORTABLE, IoPlatform, Poller
 from kafkapy.common.network.kafka_channel import ChannelMuteEvent, KafkaChannel
 from kafkapy.common.network.memory_pool import MemoryPool
 from kafkapy.common.network.selector import IdleTimeoutError, Selector
@@ -28,6 +30,23 @@ class Peer:
 
     def send(self, *payloads: bytes) -> None:
         self.sock.sendall(b"".join(struct.pack(">i", len(p)) + p for p in payloads))
+
+
+class FullPoller:
+    """A poller that may be at the operating system's limit."""
+
+    def __init__(self, poller: Poller) -> None:
+        self.is_full = False
+        self.modify = poller.modify
+        self.unregister = poller.unregister
+        self.poll = poller.poll
+        self.close = poller.close
+        self._register = poller.register
+
+    def register(self, fd: int, events: int) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._register(fd, events)
 
 
 @pytest.fixture(params=[NATIVE, PORTABLE], ids=["native", "portable"])
@@ -369,6 +388,38 @@ def test_wakeup_from_another_thread_ends_the_poll(selector: Selector) -> None:
     while thread.is_alive():
         selector.wakeup()
         thread.join(0.001)
+
+
+def test_connection_that_cannot_be_polled_leaves_nothing_behind(
+    time: MockTime, platform: IoPlatform
+) -> None:
+    poller = FullPoller(platform.new_poller())
+    selector = Selector(
+        PlaintextChannelBuilder(platform),
+        time,
+        max_receive_size=MAX_SIZE,
+        connections_max_idle_ms=MAX_IDLE_MS,
+        platform=IoPlatform(lambda: poller, platform.new_waker, platform.send_file),
+    )
+    client_side, server_side = socket.socketpair()
+    poller.is_full = True
+    with client_side, server_side, pytest.raises(OSError, match="No space"):
+        selector.register("refused", server_side, "127.0.0.1")
+    poller.is_full = False
+    # It is likely to get the same descriptor.
+    served = Peer(selector, "served")
+
+    time.sleep(MAX_IDLE_MS // 2)
+    served.send(b"a")
+    selector.poll(0)
+    assert received(selector) == [(served.channel, b"a")]
+    time.sleep(MAX_IDLE_MS // 2 + 20)
+    selector.poll(0)
+
+    assert not selector.disconnected
+    assert selector.channels == {"served": served.channel}
+    served.sock.close()
+    selector.close()
 
 
 def test_idle_connection_is_disconnected(
