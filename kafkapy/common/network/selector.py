@@ -169,9 +169,9 @@ class Selector:
     def resume_reads(self) -> None:
         if self._reads_paused:
             self._reads_paused = False
-            for channel in self.channels.values():
+            for channel in list(self.channels.values()):
                 if not channel.is_muted and not channel.receive.is_waiting_for_memory:
-                    self._set_interest(channel, channel.interest | READ)
+                    self._await_reads(channel)
 
     def wakeup(self) -> None:
         """Make the current or the next poll return at once."""
@@ -307,17 +307,16 @@ class Selector:
     def _read(self, channel: KafkaChannel) -> None:
         try:
             payload = channel.receive.read_from(channel.transport, self._scratch)
+            if payload is not None:
+                channel.last_receive_poll = self._poll_number
+                self.completed_receives.append((channel, payload))
+            elif channel.receive.is_waiting_for_memory:
+                self._set_interest(channel, channel.interest & ~READ)
+                self._waiting_for_memory.append(channel)
+            else:
+                self._set_interest(channel, channel.interest | READ)
         except Exception as error:
             self._disconnect(channel, error)
-            return
-        if payload is not None:
-            channel.last_receive_poll = self._poll_number
-            self.completed_receives.append((channel, payload))
-        elif channel.receive.is_waiting_for_memory:
-            self._set_interest(channel, channel.interest & ~READ)
-            self._waiting_for_memory.append(channel)
-        else:
-            self._set_interest(channel, channel.interest | READ)
 
     def _read_buffered(self, now_ns: int) -> None:
         buffered, self._buffered = self._buffered, {}
@@ -353,7 +352,14 @@ class Selector:
             if channel.is_open:
                 self._buffered[channel] = None
                 if not self._reads_paused:
-                    self._set_interest(channel, channel.interest | READ)
+                    self._await_reads(channel)
+
+    def _await_reads(self, channel: KafkaChannel) -> None:
+        """At the operating system's limit that fails, which is that connection's affair alone."""
+        try:
+            self._set_interest(channel, channel.interest | READ)
+        except OSError as error:
+            self._disconnect(channel, error)
 
     def _disconnect(self, channel: KafkaChannel, cause: Exception) -> None:
         self.close_channel(channel)

@@ -33,10 +33,10 @@ class Peer:
 
 
 class FullPoller:
-    """A poller that may be at the operating system's limit."""
+    """A poller that may be at the operating system's limit, for so many registrations."""
 
     def __init__(self, poller: Poller) -> None:
-        self.is_full = False
+        self.refusals = 0
         self.modify = poller.modify
         self.unregister = poller.unregister
         self.poll = poller.poll
@@ -44,7 +44,8 @@ class FullPoller:
         self._register = poller.register
 
     def register(self, fd: int, events: int) -> None:
-        if self.is_full:
+        if self.refusals:
+            self.refusals -= 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._register(fd, events)
 
@@ -59,14 +60,16 @@ def platform(request: pytest.FixtureRequest) -> IoPlatform:
 def make_selector(time: MockTime, platform: IoPlatform) -> Iterator[MakeSelector]:
     made = []
 
-    def make(memory_pool: MemoryPool | None = None) -> Selector:
+    def make(memory_pool: MemoryPool | None = None, *, poller: Poller | None = None) -> Selector:
         selector = Selector(
             PlaintextChannelBuilder(platform),
             time,
             max_receive_size=MAX_SIZE,
             connections_max_idle_ms=MAX_IDLE_MS,
             memory_pool=memory_pool,
-            platform=platform,
+            platform=platform
+            if poller is None
+            else IoPlatform(lambda: poller, platform.new_waker, platform.send_file),
         )
         made.append(selector)
         return selector
@@ -74,6 +77,11 @@ def make_selector(time: MockTime, platform: IoPlatform) -> Iterator[MakeSelector
     yield make
     for selector in made:
         selector.close()
+
+
+@pytest.fixture
+def full_poller(platform: IoPlatform) -> FullPoller:
+    return FullPoller(platform.new_poller())
 
 
 @pytest.fixture
@@ -391,21 +399,13 @@ def test_wakeup_from_another_thread_ends_the_poll(selector: Selector) -> None:
 
 
 def test_connection_that_cannot_be_polled_leaves_nothing_behind(
-    time: MockTime, platform: IoPlatform
+    full_poller: FullPoller, make_selector: MakeSelector, time: MockTime
 ) -> None:
-    poller = FullPoller(platform.new_poller())
-    selector = Selector(
-        PlaintextChannelBuilder(platform),
-        time,
-        max_receive_size=MAX_SIZE,
-        connections_max_idle_ms=MAX_IDLE_MS,
-        platform=IoPlatform(lambda: poller, platform.new_waker, platform.send_file),
-    )
+    selector = make_selector(poller=full_poller)
     client_side, server_side = socket.socketpair()
-    poller.is_full = True
+    full_poller.refusals = 1
     with client_side, server_side, pytest.raises(OSError, match="No space"):
         selector.register("refused", server_side, "127.0.0.1")
-    poller.is_full = False
     # It is likely to get the same descriptor.
     served = Peer(selector, "served")
 
@@ -419,7 +419,49 @@ def test_connection_that_cannot_be_polled_leaves_nothing_behind(
     assert not selector.disconnected
     assert selector.channels == {"served": served.channel}
     served.sock.close()
-    selector.close()
+
+
+def test_connection_that_cannot_be_polled_again_does_not_take_others_along(
+    full_poller: FullPoller, make_selector: MakeSelector
+) -> None:
+    selector = make_selector(poller=full_poller)
+    first, second = Peer(selector, "first"), Peer(selector, "second")
+    for peer in (first, second):
+        begin_request(peer.channel)
+        peer.sock.sendall(struct.pack(">i", 3) + b"a")
+    selector.poll(0)  # muted and readable: no longer polled
+    for peer in (first, second):
+        end_request(selector, peer.channel)
+
+    full_poller.refusals = 1
+    selector.poll(0)
+    second.sock.sendall(b"bc")
+    selector.poll(0)
+
+    assert [channel for channel, _ in selector.disconnected] == [first.channel]
+    assert received(selector) == [(second.channel, b"abc")]
+    first.sock.close()
+    second.sock.close()
+
+
+def test_connection_that_cannot_be_polled_after_a_pause_does_not_take_others_along(
+    full_poller: FullPoller, make_selector: MakeSelector
+) -> None:
+    selector = make_selector(poller=full_poller)
+    first, second = Peer(selector, "first"), Peer(selector, "second")
+    first.send(b"a")
+    second.send(b"b")
+    selector.pause_reads()
+    selector.poll(0)
+
+    full_poller.refusals = 1
+    selector.resume_reads()
+    selector.poll(0)
+
+    assert [channel for channel, _ in selector.disconnected] == [first.channel]
+    assert received(selector) == [(second.channel, b"b")]
+    first.sock.close()
+    second.sock.close()
 
 
 def test_idle_connection_is_disconnected(
