@@ -1,5 +1,7 @@
 """Produce: what is accepted, what is refused and how each is told."""
 
+import struct
+
 import pytest
 
 from kafkapy.common.compression import CompressionType
@@ -286,6 +288,36 @@ def test_a_transactional_id_is_missed_before_the_records_are_validated(
 
 
 # Validation
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_damage_in_one_partition_leaves_the_others_alone(client: Client, version: int) -> None:
+    topic = api.create_topic(client, partitions=2)
+    whole = records("a", magic=2 if version >= 3 else 1)
+    # What follows the batch claims a size that no batch has.
+    damaged = MemoryRecords(bytes(whole.buffer) + struct.pack(">qi", 0, 3) + bytes(40))
+
+    response = client.request(
+        ProduceRequest(
+            acks=1,
+            timeout_ms=1000,
+            topic_data=[
+                ProduceRequest.TopicProduceData(
+                    name=topic,
+                    partition_data=[
+                        ProduceRequest.PartitionProduceData(index=0, records=damaged.buffer),
+                        ProduceRequest.PartitionProduceData(index=1, records=whole.buffer),
+                    ],
+                )
+            ],
+        ),
+        version,
+    )
+
+    (answer,) = response.responses
+    codes = {result.index: result.error_code for result in answer.partition_responses}
+    assert codes == {0: Errors.CORRUPT_MESSAGE.code, 1: Errors.NONE.code}
+    assert api.fetched_values(api.fetch(client, topic, partition=1)) == [b"a"]
 
 
 def test_a_broken_checksum_is_refused(client: Client, topic: str) -> None:
