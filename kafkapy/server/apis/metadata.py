@@ -69,7 +69,8 @@ class MetadataHandler:
                 topic.topic_authorized_operations = _ALL_TOPIC_OPERATIONS
         topics.extend(found)
         if not wants_all:
-            missing = [name for name in names if name not in {topic.name for topic in found}]
+            found_names = {topic.name for topic in found}
+            missing = [name for name in names if name not in found_names]
             topics.extend(self._missing_topics(missing, may_create=body.allow_auto_topic_creation))
         controller_id = self._metadata_cache.controller_id
         response = MetadataResponse(
