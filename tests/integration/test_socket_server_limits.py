@@ -11,7 +11,7 @@ from kafkapy.common.protocol.messages.produce import ProduceRequest
 from kafkapy.network.request_channel import Request, RequestChannel
 from kafkapy.network.socket_server import MEMORY_POOL_AVAILABLE
 from kafkapy.network.socket_server_config import SocketServerConfig
-from tests.helpers.socket_server import Client, Gate, TestServer
+from tests.helpers.socket_server import Client, Gate, TestServer, answer
 from tests.helpers.waiting import wait_until
 
 PLATFORMS = pytest.mark.parametrize("platform", [NATIVE, PORTABLE], ids=["native", "portable"])
@@ -199,6 +199,28 @@ def test_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
         assert slow.is_closed_by_server()
         gate.open()
         assert busy.receive_metadata() == 1
+
+
+def test_connections_left_with_requests_that_wait_for_ever_are_closed() -> None:
+    waiting: list[Request] = []
+    config = SocketServerConfig(connections_max_idle_ms=100)
+    with TestServer(
+        config, handler=lambda _, request: waiting.append(request), drain_timeout_ms=0
+    ) as server:
+        stays = server.connect()
+        ask(stays, 1)
+        wait_until(lambda: len(waiting) == 1)
+        for _ in range(20):
+            client = server.connect()
+            ask(client, 1)
+            ask(client, 2)
+            client.close()
+        wait_until(lambda: len(waiting) == 21)
+
+        wait_until(lambda: server.socket_server.connection_count == 1)
+
+        answer(server.socket_server.data_plane_request_channel, waiting[0])
+        assert stays.receive_metadata() == 1
 
 
 def test_many_connections_come_and_go() -> None:

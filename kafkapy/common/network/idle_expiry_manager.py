@@ -1,7 +1,7 @@
 """Which connections have been idle for too long."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kafkapy.common.network.kafka_channel import KafkaChannel
 
@@ -18,8 +18,12 @@ class IdleExpiryManager:
     Ports: org.apache.kafka.common.network.Selector.IdleExpiryManager
     """
 
-    def __init__(self, max_idle_ms: int) -> None:
+    def __init__(
+        self, max_idle_ms: int, has_peer_closed: Callable[[int], bool] = lambda _: False
+    ) -> None:
+        """`has_peer_closed` is asked by descriptor."""
         # constant after construction
+        self._has_peer_closed = has_peer_closed
         self._max_idle_ns = max_idle_ms * 1_000_000 if max_idle_ms >= 0 else NEVER
         self.granularity_ns = _MAX_GRANULARITY_NS
         if self._max_idle_ns != NEVER:
@@ -39,7 +43,8 @@ class IdleExpiryManager:
     def expired(self, now_ns: int) -> Iterator[KafkaChannel]:
         """Take out the channels that have been idle for the whole time.
 
-        A channel whose request is being handled is not idle, however long that takes.
+        A channel whose request is being handled is not idle, however long that takes, unless its
+        peer has gone: requests that wait for days must not keep such connections.
         """
         if self._max_idle_ns == NEVER:
             return
@@ -47,7 +52,7 @@ class IdleExpiryManager:
             # Up to `granularity_ns` of the latest activity may not have been told.
             if now_ns - channel.last_active_ns < self._max_idle_ns + self.granularity_ns:
                 return
-            if channel.is_being_handled:
+            if channel.is_being_handled and not self._has_peer_closed(channel.fd):
                 self.update(channel, now_ns)
             else:
                 del self._order[channel]

@@ -132,6 +132,17 @@ def send_file_by_copy(out: socket.socket, in_fd: int, offset: int, count: int) -
     return out.send(data) if data else 0
 
 
+def has_peer_closed_by_peek(fd: int) -> bool:
+    """Whether a connection's peer has closed its side; not noticed behind unread bytes."""
+    with socket.socket(fileno=os.dup(fd)) as sock:
+        try:
+            return not sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+
 @dataclass(frozen=True, slots=True)
 class IoPlatform:
     """One way of doing network I/O."""
@@ -139,6 +150,7 @@ class IoPlatform:
     new_poller: Callable[[], Poller]
     new_waker: Callable[[], Waker]
     send_file: Callable[[socket.socket, int, int, int], int]
+    has_peer_closed: Callable[[int], bool] = has_peer_closed_by_peek
 
 
 PORTABLE = IoPlatform(SelectorsPoller, SocketPairWaker, send_file_by_copy)
@@ -176,6 +188,11 @@ if sys.platform == "linux":
     def _send_file(out: socket.socket, in_fd: int, offset: int, count: int) -> int:
         return os.sendfile(out.fileno(), in_fd, offset, count)
 
-    NATIVE = IoPlatform(select.epoll, EventFdWaker, _send_file)
+    def _has_peer_closed(fd: int) -> bool:
+        poll = select.poll()
+        poll.register(fd, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
+    NATIVE = IoPlatform(select.epoll, EventFdWaker, _send_file, _has_peer_closed)
 else:
     NATIVE = PORTABLE

@@ -74,7 +74,7 @@ class Selector:
         # Channels not in `_by_fd` yet: their connection is being made, or made but not ready.
         self._connecting: dict[int, tuple[KafkaChannel, socket.socket]] = {}
         self._preparing: dict[int, KafkaChannel] = {}
-        self._idle_expiry = IdleExpiryManager(connections_max_idle_ms)
+        self._idle_expiry = IdleExpiryManager(connections_max_idle_ms, platform.has_peer_closed)
         self._poll_number = 0
         self._reads_paused = False
         # Unmuted channels whose next frame may have been read or at least arrived already.

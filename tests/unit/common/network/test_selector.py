@@ -493,6 +493,21 @@ def test_connection_with_a_request_in_flight_is_not_idle(
     assert not selector.disconnected
 
 
+def test_connection_that_was_left_with_a_request_in_flight_is_idle(
+    selector: Selector, connect: Callable[[], Peer], time: MockTime
+) -> None:
+    left = connect()
+    begin_request(left.channel)
+    left.sock.close()
+
+    selector.poll(0)
+    assert not selector.disconnected
+    time.sleep(2 * MAX_IDLE_MS)
+    selector.poll(0)
+
+    assert [channel for channel, _ in selector.disconnected] == [left.channel]
+
+
 def test_connection_is_idle_from_the_end_of_its_request(
     selector: Selector, connect: Callable[[], Peer], time: MockTime
 ) -> None:
