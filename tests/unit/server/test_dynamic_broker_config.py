@@ -95,3 +95,32 @@ def test_validating_changes_nothing(config: DynamicBrokerConfig) -> None:
     config.validate({_THREADS: "9"}, per_broker=True)
 
     assert _threads(config) == 4
+
+
+def test_a_change_for_all_brokers_is_judged_by_what_would_be_in_force_here(
+    config: DynamicBrokerConfig,
+) -> None:
+    judged: list[tuple[int, int]] = []
+    config.add_reconfigurable(
+        lambda _: None,
+        validate=lambda old, new: judged.append(
+            (old.broker.num_io_threads, new.broker.num_io_threads)
+        ),
+    )
+    config.update_default_config({_THREADS: "6"})
+    config.update_broker_config({_THREADS: "9"})
+
+    config.validate({"log.segment.bytes": "100000"}, per_broker=False)
+    config.validate({_THREADS: "12"}, per_broker=False)
+    config.validate({"log.segment.bytes": "100000"}, per_broker=True)
+
+    assert judged == [(9, 9), (9, 9), (9, 6)]
+
+
+def test_a_setting_for_all_brokers_must_be_legal_even_where_another_covers_it(
+    config: DynamicBrokerConfig,
+) -> None:
+    config.update_broker_config({_THREADS: "9"})
+
+    with pytest.raises(InvalidRequestError):
+        config.validate({_THREADS: "none"}, per_broker=False)
