@@ -291,7 +291,8 @@ class LocalLog:
     def truncate_to(self, target_offset: int) -> tuple[LogSegment, ...]:
         """Removes records at and above an offset; returns the segments that went altogether."""
         doomed = tuple(s for s in self.segments.values() if s.base_offset > target_offset)
-        self.remove_and_delete_segments(doomed, f"truncation to {target_offset}")
+        # The last one first: a crash in between must leave no hole.
+        self.remove_and_delete_segments(reversed(doomed), f"truncation to {target_offset}")
         self.segments.active_segment.truncate_to(target_offset)
         self.update_log_end_offset(target_offset)
         return doomed

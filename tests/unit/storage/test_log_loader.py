@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.compression import Compression, CompressionType
+from kafkapy.common.errors import KafkaStorageError
 from kafkapy.storage.append_origin import AppendOrigin
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.testing.faulty_file_system import FaultyFileSystem
@@ -151,6 +152,22 @@ def test_crash_while_segments_are_cut_leaves_no_hole(tmp_path: Path, renames: in
 
     assert values_of(log) == [str(i) for i in range(7)]
     assert append(log, "next") == 7
+
+
+@pytest.mark.parametrize("renames", range(3))
+def test_crash_while_a_log_is_truncated_leaves_no_hole(tmp_path: Path, renames: int) -> None:
+    dying = FaultyFileSystem(sync=False)
+    log = StorageHarness(tmp_path, dying).open_log()
+    fill(log, 16)
+    dying.fail("rename", path_contains=".log", nth=renames + 1, sticky=True)
+    with pytest.raises(KafkaStorageError):
+        log.truncate_to(2)
+
+    log = StorageHarness(tmp_path).open_log(clean=False)
+
+    left = 16 - 4 * renames
+    assert values_of(log) == [str(i) for i in range(left)]
+    assert append(log, "next") == left
 
 
 @pytest.mark.parametrize("recovery_point", [0, 8])
