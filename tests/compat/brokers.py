@@ -112,8 +112,8 @@ def start_apache(work_dir: Path, *, port: int = 0, overrides: Mapping[str, str] 
     settings = {
         **_COMMON_OVERRIDES,
         "broker.id": "0",
-        # Short, so that a killed broker's registration is gone before the next one starts.
-        "zookeeper.session.timeout.ms": "1500",
+        # A busy machine may let a broker wait for long.
+        "zookeeper.session.timeout.ms": "30000",
         "controlled.shutdown.retry.backoff.ms": "50",
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": str(log_dir),

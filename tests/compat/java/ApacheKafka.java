@@ -52,6 +52,10 @@ public final class ApacheKafka {
         // By default 20 ticks, which is less than a busy machine may let a broker wait.
         server.setMaxSessionTimeout(60_000);
         connections.startup(server);
+        // Of a broker that was killed: its registration would be in the way of the next one's.
+        for (long session : server.getZKDatabase().getSessions()) {
+            server.closeSession(session);
+        }
         return connections.getLocalPort();
     }
 }
