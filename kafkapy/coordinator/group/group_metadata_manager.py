@@ -321,7 +321,9 @@ class GroupMetadataManager:
         )
 
     def _is_metadata_short_enough(self, metadata: str) -> bool:
-        return len(metadata) <= self._config.offset_metadata_max_bytes
+        # Of Java's characters, whatever the setting is called: beyond U+FFFF one counts as two.
+        beyond = sum(character > "\uffff" for character in metadata)
+        return len(metadata) + beyond <= self._config.offset_metadata_max_bytes
 
     # Reading
 

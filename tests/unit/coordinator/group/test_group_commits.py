@@ -149,6 +149,23 @@ def test_long_metadata_is_refused_for_its_partition_only(make_groups: MakeGroups
 
 
 @pytest.mark.parametrize(
+    ("metadata", "error"),
+    [
+        ("éééé", Errors.NONE),
+        ("\uffff" * 4, Errors.NONE),
+        ("😀😀", Errors.NONE),
+        ("😀😀é", Errors.OFFSET_METADATA_TOO_LARGE),
+    ],
+)
+def test_length_of_metadata_is_counted_in_utf_16_units(
+    make_groups: MakeGroups, metadata: str, error: Errors
+) -> None:
+    groups = make_groups(offset_metadata_max_bytes=4)
+
+    assert groups.commit(5, metadata=metadata) == {TP: error}
+
+
+@pytest.mark.parametrize(
     ("result", "expected"),
     [(TransactionResult.COMMIT, {TP: 9}), (TransactionResult.ABORT, {TP: 5})],
 )
