@@ -147,8 +147,6 @@ class TransactionMetadata:
     ) -> TxnTransitMetadata:
         """Raises ProducerFencedError unless the expected epoch is the present one, or the one
         before it: then the same request came before and its answer was lost."""
-        if self.is_producer_epoch_exhausted:
-            raise IllegalTransitionError(f"Producer {self.producer_id} has no epochs left")
         next_epoch, last_epoch = self.producer_epoch + 1, self.producer_epoch
         if expected_producer_epoch is None:
             last_epoch = NO_PRODUCER_EPOCH
@@ -159,6 +157,8 @@ class TransactionMetadata:
                     f"{expected_producer_epoch}"
                 )
             next_epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
+        if next_epoch > self.producer_epoch and self.is_producer_epoch_exhausted:
+            raise IllegalTransitionError(f"Producer {self.producer_id} has no epochs left")
         return self._prepare_transition_to(
             TransactionState.EMPTY,
             producer_epoch=next_epoch,

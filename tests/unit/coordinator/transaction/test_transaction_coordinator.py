@@ -108,6 +108,24 @@ class TestContinuingProducer:
         assert txn.init(expected=(1000, 0)) == InitProducerIdResult(Errors.NONE, 1000, 1)
         assert txn.init(expected=(1000, 1)) == InitProducerIdResult(Errors.NONE, 1000, 2)
 
+    def test_repeated_request_for_the_last_epoch_gets_the_same(
+        self, txn: TransactionHarness
+    ) -> None:
+        txn.init()
+        txn.metadata().producer_epoch = MAX_EPOCH - 2
+        last = InitProducerIdResult(Errors.NONE, 1000, MAX_EPOCH - 1)
+
+        assert txn.init(expected=(1000, MAX_EPOCH - 2)) == last
+        assert txn.init(expected=(1000, MAX_EPOCH - 2)) == last
+
+    def test_outlived_epoch_is_fenced_when_epochs_are_exhausted(
+        self, txn: TransactionHarness
+    ) -> None:
+        txn.init()
+        txn.metadata().producer_epoch = MAX_EPOCH - 1
+
+        assert txn.init(expected=(1000, 5)).error is Errors.PRODUCER_FENCED
+
     def test_unknown_transactional_id_is_made_for_it(self, txn: TransactionHarness) -> None:
         assert txn.init(expected=(77, 5)) == InitProducerIdResult(Errors.NONE, 1000, 0)
 
