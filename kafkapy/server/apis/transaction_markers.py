@@ -65,6 +65,9 @@ class TransactionMarkersHandler:
                 partition = TopicPartition(topic.name, index)
                 if self._replica_manager.get_partition(partition) is None:
                     errors[partition] = Errors.UNKNOWN_TOPIC_OR_PARTITION
+                elif marker.producer_epoch < 0:
+                    # A partition that does not know the producer would take it.
+                    errors[partition] = Errors.INVALID_PRODUCER_EPOCH
                 else:
                     entries[partition] = self._control_batch(marker, result)
 

@@ -55,12 +55,12 @@ class Markers:
             request_timeout_ms=1000,
         )
 
-    def write(self, *partitions: TopicPartition) -> None:
+    def write(self, *partitions: TopicPartition, producer_epoch: int = 0) -> None:
         body = WriteTxnMarkersRequest(
             markers=[
                 WriteTxnMarkersRequest.WritableTxnMarker(
                     producer_id=PRODUCER,
-                    producer_epoch=0,
+                    producer_epoch=producer_epoch,
                     transaction_result=True,
                     topics=[
                         WriteTxnMarkersRequest.WritableTxnMarkerTopic(
@@ -133,3 +133,13 @@ def test_marker_that_is_not_written_completes_nothing(markers: Markers) -> None:
 
     assert markers.answered() == {CONSUMER_OFFSETS_TOPIC: Errors.UNKNOWN_TOPIC_OR_PARTITION}
     assert markers.groups.completions == []
+
+
+def test_marker_without_an_epoch_is_refused_where_the_producer_is_unknown(markers: Markers) -> None:
+    markers.write(TP, producer_epoch=-1)
+
+    assert markers.answered() == {TP.topic: Errors.INVALID_PRODUCER_EPOCH}
+    log = markers.replicas.replica_manager.get_log(TP)
+    assert log is not None
+    assert log.log_end_offset == 0
+    assert not log.active_producers()
