@@ -12,6 +12,7 @@ from kafkapy.common.errors import Errors
 from kafkapy.common.protocol.messages.describe_producers import DescribeProducersRequest
 from kafkapy.common.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from kafkapy.common.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from tests.helpers import api
 from tests.helpers.broker import Broker, Client, running_broker
 from tests.helpers.records import records
@@ -129,6 +130,14 @@ OPEN: dict[str, Case] = {
     "add, unknown partition": (
         lambda w: w.producer.add(w.topic, 99),
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
+    ),
+    "add, internal topic": (
+        lambda w: w.producer.add(CONSUMER_OFFSETS_TOPIC, 0),
+        Errors.TOPIC_AUTHORIZATION_FAILED,
+    ),
+    "add, internal topic, unknown partition": (
+        lambda w: w.producer.add(TRANSACTION_STATE_TOPIC, 99),
+        Errors.TOPIC_AUTHORIZATION_FAILED,
     ),
     "add offsets, stale epoch": (lambda w: w.stale.add_offsets("other"), FENCED),
     "add offsets, foreign producer": (lambda w: w.foreign.add_offsets("other"), UNMAPPED),

@@ -24,7 +24,7 @@ from kafkapy.common.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from kafkapy.common.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, TopicPartition
+from kafkapy.common.types import CONSUMER_OFFSETS_TOPIC, INTERNAL_TOPICS, TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.offset_and_metadata import NO_METADATA, OffsetAndMetadata
 from kafkapy.coordinator.transaction.transaction_coordinator import (
@@ -138,12 +138,19 @@ class TransactionsHandler:
         if not transactions:
             respond()
         for transaction in transactions:
-            self._add_or_verify(transaction, add_result)
+            self._add_or_verify(
+                transaction,
+                add_result,
+                # Later versions are for brokers.
+                is_from_client=version < _ADD_PARTITIONS_WITH_SEVERAL_TRANSACTIONS,
+            )
 
     def _add_or_verify(
         self,
         transaction: AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction,
         add_result: _AddResult,
+        *,
+        is_from_client: bool,
     ) -> None:
         transactional_id = transaction.transactional_id
         partitions = {
@@ -151,17 +158,16 @@ class TransactionsHandler:
             for topic in transaction.topics
             for partition in topic.partitions
         }
-        missing = {p for p in partitions if not self._metadata_cache.contains(p)}
-        if missing:
+        refused = {
+            partition: error
+            for partition in partitions
+            if (error := self._refusal(partition, is_from_client=is_from_client)) is not None
+        }
+        if refused:
             # All of them or none.
             add_result(
                 transactional_id,
-                {
-                    partition: Errors.UNKNOWN_TOPIC_OR_PARTITION
-                    if partition in missing
-                    else Errors.OPERATION_NOT_ATTEMPTED
-                    for partition in partitions
-                },
+                {**dict.fromkeys(partitions, Errors.OPERATION_NOT_ATTEMPTED), **refused},
             )
         elif transaction.verify_only:
             add_result(
@@ -183,6 +189,14 @@ class TransactionsHandler:
                     transactional_id, dict.fromkeys(partitions, error)
                 ),
             )
+
+    def _refusal(self, partition: TopicPartition, *, is_from_client: bool) -> Errors | None:
+        if is_from_client and partition.topic in INTERNAL_TOPICS:
+            # Offsets have a request of their own; no marker belongs into __transaction_state.
+            return Errors.TOPIC_AUTHORIZATION_FAILED
+        if not self._metadata_cache.contains(partition):
+            return Errors.UNKNOWN_TOPIC_OR_PARTITION
+        return None
 
     # --- offsets
 
