@@ -160,6 +160,9 @@ class Sender:
                 return
             manager.bump_idempotent_epoch_and_reset_id_if_needed()
             if self._maybe_send_and_poll_transactional_request(manager):
+                # Such rounds may go on for long: the delivery time-out holds all the same.
+                if not manager.has_fatal_error:
+                    self._expire_batches(self._time.hi_res_clock_ms())
                 return
         now_ms = self._time.hi_res_clock_ms()
         poll_timeout_ms: int | None = None
@@ -201,10 +204,7 @@ class Sender:
                 )
         drained = accumulator.drain(snapshot, nodes, self._config.max_request_size, now_ms)
         self._add_to_in_flight(drained)
-        accumulator.reset_next_batch_expiry()
-        expired = self._take_expired_in_flight(now_ms) + accumulator.expired_batches(now_ms)
-        for batch in expired:
-            self._expire(batch, now_ms)
+        self._expire_batches(now_ms)
         has_sent = self._send_produce_requests(drained, now_ms)
         poll_timeout_ms = min(
             ready.next_ready_check_delay_ms,
@@ -225,6 +225,13 @@ class Sender:
                 self._in_flight.setdefault(partition, {})[batch] = None
                 if self._config.guarantee_message_order:
                     self._accumulator.mute_partition(partition)
+
+    def _expire_batches(self, now_ms: int) -> None:
+        accumulator = self._accumulator
+        accumulator.reset_next_batch_expiry()
+        expired = self._take_expired_in_flight(now_ms) + accumulator.expired_batches(now_ms)
+        for batch in expired:
+            self._expire(batch, now_ms)
 
     def _take_expired_in_flight(self, now_ms: int) -> list[ProducerBatch]:
         expired: list[ProducerBatch] = []

@@ -343,3 +343,16 @@ def test_fatal_error_fails_everything_from_then_on(harness: Harness) -> None:
     assert isinstance(waiting.exception, ClusterAuthorizationError)
     with pytest.raises(KafkaError, match="error state"):
         harness.txn.ensure_may_send()
+
+
+def test_record_expires_while_the_producer_id_cannot_be_had(time: MockTime) -> None:
+    harness = Harness(time)
+    future = harness.append()
+
+    for _ in range(3):
+        harness.client.prepare_response(init_response(Errors.COORDINATOR_LOAD_IN_PROGRESS))
+        harness.run()
+        time.sleep(DELIVERY_TIMEOUT_MS // 2)
+
+    assert isinstance(future.exception, RequestTimeoutError)
+    assert not harness.accumulator.has_incomplete

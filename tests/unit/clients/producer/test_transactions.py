@@ -30,6 +30,7 @@ from kafkapy.common.protocol.messages.produce import ProduceRequest
 from kafkapy.common.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.helpers.mock_time import MockTime
 from tests.unit.clients.producer.harness import (
+    DELIVERY_TIMEOUT_MS,
     PRODUCER_ID,
     T0,
     T1,
@@ -475,3 +476,22 @@ def test_closing_by_force_ends_who_waits(harness: Harness) -> None:
 
     with pytest.raises(IllegalStateError, match="closed by force"):
         result.wait(0)
+
+
+def test_record_whose_partition_cannot_be_added_fails_after_the_delivery_timeout(
+    time: MockTime,
+) -> None:
+    harness = Harness(time, transactional_id="id")
+    harness.init_transactions()
+    harness.txn.begin_transaction()
+    future = harness.append()
+
+    for _ in range(3):
+        harness.client.prepare_response(
+            partitions_response(Errors.COORDINATOR_LOAD_IN_PROGRESS, T0)
+        )
+        harness.run()
+        time.sleep(DELIVERY_TIMEOUT_MS // 2)
+
+    assert isinstance(future.exception, RequestTimeoutError)
+    assert harness.txn.has_abortable_error
