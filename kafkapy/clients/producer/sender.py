@@ -470,9 +470,12 @@ class Sender:
         adjust_sequence_numbers: bool,
         by_index: Callable[[int], KafkaError] | None = None,
     ) -> None:
-        self._metrics.record_errors += batch.record_count
         manager = self._transaction_manager
-        if manager is not None:
+        is_late = batch.is_done
+        if not is_late:
+            self._metrics.record_errors += batch.record_count
+        # What has expired has failed its transaction then: by now there may be another.
+        if manager is not None and not (is_late and manager.is_transactional):
             manager.handle_failed_batch(
                 batch, error, adjust_sequence_numbers=adjust_sequence_numbers
             )

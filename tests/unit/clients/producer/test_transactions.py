@@ -495,3 +495,32 @@ def test_record_whose_partition_cannot_be_added_fails_after_the_delivery_timeout
 
     assert isinstance(future.exception, RequestTimeoutError)
     assert harness.txn.has_abortable_error
+
+
+def test_late_answer_for_an_expired_batch_leaves_the_next_transaction_alone(
+    time: MockTime,
+) -> None:
+    harness = Harness(time, transactional_id="id")
+    harness.init_transactions()
+    harness.txn.begin_transaction()
+    expired = harness.append()
+    time.sleep(DELIVERY_TIMEOUT_MS - 1_000)
+    harness.client.prepare_response(partitions_response())
+    harness.run_until(lambda: harness.sent(ProduceRequest))
+    late = harness.client.sent[-1]
+    time.sleep(1_000)
+    harness.run_until(lambda: expired.is_done)
+    aborted = harness.txn.begin_abort()
+    harness.client.prepare_response(end_response())
+    harness.client.prepare_response(init_response(epoch=1))
+    harness.run_until(lambda: aborted.is_completed)
+    aborted.wait(0)
+    harness.txn.begin_transaction()
+
+    assert late in harness.client.sent
+    time.sleep(5_000)  # it times out
+    harness.run(2)
+
+    assert late not in harness.client.sent
+    assert harness.txn.state is TransactionState.IN_TRANSACTION
+    assert harness.metrics.record_errors == 1
