@@ -27,6 +27,7 @@ class ProduceRequestResult:
 
     __slots__ = (
         "_actions",
+        "_has_called_back",
         "_lock",
         "_waiters",
         "base_offset",
@@ -42,6 +43,7 @@ class ProduceRequestResult:
         # guarded by self._lock
         self._actions: list[_Action] = []
         self._waiters: threading.Event | None = None
+        self._has_called_back = False
         # constant once `is_done`
         self.is_done = False
         self.base_offset = UNKNOWN_OFFSET
@@ -61,14 +63,15 @@ class ProduceRequestResult:
         with self._lock:
             self.is_done = True
             actions, self._actions = self._actions, []
-            waiters = self._waiters
-        for action in actions:
-            try:
-                action()
-            except Exception:
-                logger.exception("A delivery callback for %s failed", self.topic_partition)
-        if waiters is not None:
-            waiters.set()
+        try:
+            for action in actions:
+                self._call(action)
+        finally:
+            with self._lock:
+                self._has_called_back = True
+                waiters = self._waiters
+            if waiters is not None:
+                waiters.set()
 
     def when_done(self, action: _Action) -> None:
         """Call it when the outcome is known, on the sender's thread; at once if it is already."""
@@ -78,14 +81,21 @@ class ProduceRequestResult:
                 return
         action()
 
-    def wait(self, timeout_s: float | None) -> bool:
+    def wait(self, timeout_s: float | None, *, for_callbacks: bool = False) -> bool:
+        """Until the outcome is known, and if that is wanted until everybody has been called."""
         with self._lock:
-            if self.is_done:
+            if self._has_called_back or (self.is_done and not for_callbacks):
                 return True
             if self._waiters is None:
                 self._waiters = threading.Event()
             waiters = self._waiters
         return waiters.wait(timeout_s)
+
+    def _call(self, action: _Action) -> None:
+        try:
+            action()
+        except Exception:
+            logger.exception("A delivery callback for %s failed", self.topic_partition)
 
 
 class FutureRecordMetadata:

@@ -399,7 +399,8 @@ class RecordAccumulator:
             self._flushes_in_progress += 1
 
     def await_flush_completion(self, timeout_ms: int | None = None) -> None:
-        """Wait until what was appended before `begin_flush` is done; RequestTimeoutError."""
+        """Wait until what was appended before `begin_flush` is done and its callbacks have been
+        called; RequestTimeoutError."""
         deadline_ms = None
         if timeout_ms is not None:
             deadline_ms = self._time.hi_res_clock_ms() + timeout_ms
@@ -411,7 +412,7 @@ class RecordAccumulator:
                 timeout_s = None
                 if deadline_ms is not None:
                     timeout_s = max(0, deadline_ms - self._time.hi_res_clock_ms()) / 1000
-                if not batch.result.wait(timeout_s):
+                if not batch.result.wait(timeout_s, for_callbacks=True):
                     raise RequestTimeoutError(
                         f"{len(waiting) + 1} batches were not flushed within {timeout_ms} ms"
                     )

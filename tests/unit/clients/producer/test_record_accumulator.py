@@ -211,6 +211,25 @@ def test_flush_sends_at_once_and_waits_for_what_was_there(fixture: Fixture) -> N
     fixture.accumulator.await_flush_completion()
 
 
+def test_flush_waits_for_callbacks_that_are_running(fixture: Fixture) -> None:
+    future, _, _ = fixture.append()
+    fixture.accumulator.begin_flush()
+    (batch,) = fixture.drain()
+    outcomes: list[str] = []
+
+    def flush_meanwhile(metadata: object, error: object) -> None:
+        with pytest.raises(RequestTimeoutError):
+            fixture.accumulator.await_flush_completion(0)
+        outcomes.append("still waiting")
+
+    future.when_done(flush_meanwhile)
+    batch.complete(0, -1)
+
+    assert outcomes == ["still waiting"]
+    fixture.accumulator.begin_flush()
+    fixture.accumulator.await_flush_completion(0)
+
+
 def test_flush_waits_for_the_parts_of_a_split_batch(fixture: Fixture) -> None:
     for _ in range(8):
         fixture.append(b"x" * 100)
