@@ -79,7 +79,7 @@ class ProduceRequestResult:
             if not self.is_done:
                 self._actions.append(action)
                 return
-        action()
+        self._call(action)
 
     def wait(self, timeout_s: float | None, *, for_callbacks: bool = False) -> bool:
         """Until the outcome is known, and if that is wanted until everybody has been called."""

@@ -150,6 +150,7 @@ def test_callbacks_are_called_once_also_when_added_late_or_beside_one_that_fails
     future.add_callback(lambda metadata: seen.append(metadata.offset))
     future.add_errback(seen.append)
     batch.complete(7, -1)
+    future.when_done(fail)  # as when the answer comes before the callback is handed in
     future.add_both(lambda metadata: seen.append(("late", metadata.offset)))
 
     assert seen == [7, ("late", 7)]
