@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -161,8 +162,10 @@ class FutureRecordMetadata:
     def get(self, timeout: float | None = None) -> RecordMetadata:
         """Wait, in seconds; raises the error of the send, or RequestTimeoutError."""
         future: FutureRecordMetadata | None = self
+        deadline = None if timeout is None else time.monotonic() + timeout
         while future is not None:
-            if not future._result.wait(timeout):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not future._result.wait(left):
                 raise RequestTimeoutError(
                     f"No outcome of the send to {future._result.topic_partition} in {timeout} s"
                 )

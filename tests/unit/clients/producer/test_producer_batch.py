@@ -1,3 +1,6 @@
+import threading
+import time
+
 import pytest
 
 from kafkapy.clients.producer.compression_ratio_estimator import CompressionRatioEstimator
@@ -181,6 +184,21 @@ def test_split_batch_keeps_records_order_sequences_and_futures(codec: Compressio
         offset += part.record_count
     assert [future.get(0).offset for future in futures] == list(range(1000, 1020))
     assert seen == list(range(1000, 1020))
+
+
+def test_future_of_a_split_batch_is_waited_for_no_longer_than_once() -> None:
+    batch = make_batch(limit=10_000)
+    future, *_ = [append(batch, b"v" * 100) for _ in range(20)]
+    split = threading.Timer(0.4, batch.split, (500,))
+    split.start()
+    started = time.monotonic()
+
+    with pytest.raises(RequestTimeoutError):
+        future.get(0.6)
+
+    waited = time.monotonic() - started
+    split.join()
+    assert 0.55 < waited < 0.9
 
 
 def test_record_larger_than_the_split_size_is_a_batch_of_its_own() -> None:
