@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkapy.clients.client_request import ClientRequest, ClientResponse
+from kafkapy.clients.cluster_connection_states import FOREVER_MS
 from kafkapy.common.errors import ApiError
 from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.schema import Message
@@ -59,7 +60,7 @@ class InFlightRequest:
         return now_ms - self.sent_ms > self.client_request.request_timeout_ms
 
     def time_to_expire_ms(self, now_ms: int) -> int:
-        return max(0, self.client_request.request_timeout_ms - (now_ms - self.sent_ms))
+        return max(0, self.client_request.request_timeout_ms - (now_ms - self.sent_ms) + 1)
 
 
 class InFlightRequests:
@@ -109,6 +110,17 @@ class InFlightRequests:
         cleared = list(self._requests.pop(node_id, ()))
         self._total -= len(cleared)
         return cleared
+
+    def time_to_next_expiry_ms(self, now_ms: int) -> int:
+        """FOREVER_MS when nothing is in flight."""
+        return min(
+            (
+                request.time_to_expire_ms(now_ms)
+                for queue in self._requests.values()
+                for request in queue
+            ),
+            default=FOREVER_MS,
+        )
 
     def nodes_with_timed_out_requests(self, now_ms: int) -> Iterator[int]:
         for node_id, queue in self._requests.items():

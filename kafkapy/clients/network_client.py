@@ -273,9 +273,11 @@ class NetworkClient:
         metadata_timeout_ms = self._metadata_updater.maybe_update(now_ms)
         if self._ended_responses:
             timeout_ms = 0
-        self._selector.poll(
-            max(0, min(timeout_ms, metadata_timeout_ms, self._config.request_timeout_ms))
-        )
+        timeout_ms = max(0, min(timeout_ms, metadata_timeout_ms, self._config.request_timeout_ms))
+        if timeout_ms > 0:
+            # A request may have less time than others, or have used it up in part.
+            timeout_ms = min(timeout_ms, self._in_flight.time_to_next_expiry_ms(now_ms))
+        self._selector.poll(timeout_ms)
         now_ms = self._time.hi_res_clock_ms()
         responses: list[ClientResponse] = []
         while self._ended_responses:
