@@ -451,8 +451,10 @@ class AbstractCoordinator(ABC):
             if thread is None:
                 return
             if thread.failure is not None:
-                # The next join starts another.
                 self._heartbeat_thread = None
+                if not self.state.has_not_joined_group:
+                    # Still a member, which has to hear of rebalances; else the next join starts it.
+                    self._start_heartbeat_thread_if_needed().enable()
                 raise thread.failure
             if self.heartbeat.is_due:
                 self.lock.notify_all()
@@ -510,11 +512,13 @@ class AbstractCoordinator(ABC):
             self.reset_state_on_error(error, keep_member_id=error is Errors.ILLEGAL_GENERATION)
         future.fail(self._exception(error))
 
-    def _start_heartbeat_thread_if_needed(self) -> None:
+    def _start_heartbeat_thread_if_needed(self) -> HeartbeatThread:
         with self.lock:
-            if self._heartbeat_thread is None:
-                self._heartbeat_thread = HeartbeatThread(self)
-                self._heartbeat_thread.start()
+            thread = self._heartbeat_thread
+            if thread is None:
+                thread = self._heartbeat_thread = HeartbeatThread(self)
+                thread.start()
+            return thread
 
     # Leaving
 
