@@ -49,12 +49,7 @@ class RecordIterator:
 
     def _rewind(self, partition: TopicPartition, first: ConsumerRecord) -> FetchPosition | None:
         """Back to the first record; the position at which the next poll goes on."""
-        end = self._subscriptions.position_if_assigned(partition)
-        if end is not None and self._subscriptions.is_fetchable(partition):
-            self._subscriptions.update_position(
-                partition, FetchPosition(first.offset, end.offset_epoch, end.current_leader)
-            )
-        return end
+        return self._subscriptions.rewind_position(partition, first.offset)
 
     def _records_of(
         self, partition: TopicPartition, records: list[ConsumerRecord], end: FetchPosition | None

@@ -265,6 +265,19 @@ class SubscriptionState:
                 raise IllegalStateError(f"{partition} has no valid position to be moved")
             state.position = position
 
+    def rewind_position(self, partition: TopicPartition, offset: int) -> FetchPosition | None:
+        """Back to what has been fetched and not been seen; the position until now.
+
+        Also while that waits to be validated: what is not handed out then is fetched again.
+        """
+        with self._lock:
+            state = self._assignment.get(partition)
+            if state is None or state.position is None:
+                return None
+            end = state.position
+            state.position = FetchPosition(offset, end.offset_epoch, end.current_leader)
+            return end
+
     def advance_position(self, partition: TopicPartition, expected: int, offset: int) -> bool:
         """Move on within what has been fetched; False when the position is not the expected one
         any more, or must not be read from."""
