@@ -1,10 +1,13 @@
 """Brokers that go away and come back under a consumer."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
+import pytest
 from confluent_kafka import Producer
 
 from kafkapy.clients.consumer import KafkaConsumer, TopicPartition
+from kafkapy.common.errors import SaslAuthenticationError
 from tests.clients.helpers import poll_until, read, values
 from tests.compat.brokers import Broker, start_broker
 
@@ -71,3 +74,32 @@ def test_closing_without_a_broker_takes_no_longer_than_it_may(tmp_path: Path) ->
         broker.stop()
 
     member.close(300)
+
+
+def test_refusal_while_records_are_handed_out_loses_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = start_broker(tmp_path)
+    consumer = consumer_of(broker, max_poll_records=1)
+    partition = TopicPartition("topic", 0)
+    try:
+        produce(broker, "a", "b", "c")
+        consumer.assign([partition])
+        consumed = values(read(consumer, 1))
+        # The connection is lost, and the broker refuses another: the password has been changed.
+        client = consumer._parts.client
+        for node in consumer._parts.metadata.fetch().nodes:
+            client.disconnect_async(node)
+        client.poll_no_wakeup()
+        refusal = SaslAuthenticationError("refused")
+        monkeypatch.setattr(client, "is_unavailable", lambda node: True)
+        monkeypatch.setattr(client, "maybe_raise_auth_failure", Mock(side_effect=refusal))
+
+        with pytest.raises(SaslAuthenticationError, match="refused"):
+            while True:
+                consumed += values(consumer.poll(100).get(partition, []))
+
+        assert consumer.position(partition) == len(consumed)
+    finally:
+        consumer.close(1_000)
+        broker.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from collections.abc import Collection, Generator, Iterator, Mapping
@@ -25,9 +26,11 @@ from kafkapy.clients.consumer.record_iterator import RecordIterator
 from kafkapy.clients.consumer.topic_partition_state import FetchPosition
 from kafkapy.clients.deadline import Deadline
 from kafkapy.clients.single_thread_guard import SingleThreadGuard
-from kafkapy.common.errors import InvalidGroupIdError
+from kafkapy.common.errors import InvalidGroupIdError, KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.utils.time import SystemTime, Time
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_CLOSE_TIMEOUT_MS = 30_000
 
@@ -187,9 +190,7 @@ class KafkaConsumer:
                 if not fetch.is_empty:
                     for partition in fetch.records if not update_offsets else ():
                         parts.subscriptions.update_position(partition, before[partition])
-                    # On its way while the application works on what it has.
-                    if parts.fetcher.send_fetches() or parts.client.has_unsent_requests():
-                        parts.client.transmit_sends()
+                    self._fetch_ahead()
                     return parts.interceptors.on_consume(fetch.records)
                 if deadline.is_expired:
                     return {}
@@ -251,6 +252,16 @@ class KafkaConsumer:
             Deadline(self._time, timeout_ms), lambda: not parts.fetcher.has_available_fetches()
         )
         return parts.fetcher.collect_fetch(max_records)
+
+    def _fetch_ahead(self) -> None:
+        """On its way while the application works on what it has."""
+        parts = self._parts
+        try:
+            if parts.fetcher.send_fetches() or parts.client.has_unsent_requests():
+                parts.client.transmit_sends()
+        except KafkaError as error:
+            # The application has not got its records yet: the poll after the last of them raises.
+            logger.debug("Fetching ahead failed: %s", error)
 
     def _positions(self) -> dict[TopicPartition, FetchPosition]:
         subscriptions = self._parts.subscriptions
