@@ -147,6 +147,28 @@ def test_a_failing_listener_makes_the_poll_raise_and_the_next_goes_on(
     assert len(read(consumer, 1)) == 1
 
 
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_a_listener_commits_while_the_consumer_is_closed(
+    make_consumer: Make, make_topic: MakeTopic, produce: Produce, group: str, assignor: str
+) -> None:
+    topic = make_topic()
+    produce(topic, "a", "b")
+    settings = {"group_id": group, "enable_auto_commit": False}
+    consumer = make_consumer(**settings, partition_assignment_strategy=[assignor])
+
+    class Commit(ConsumerRebalanceListener):
+        def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+            consumer.commit_sync()
+            consumer.close()  # which it is doing already
+
+    consumer.subscribe([topic], listener=Commit())
+    read(consumer, 2)
+
+    consumer.close()
+
+    assert make_consumer(**settings).committed(TopicPartition(topic, 0)) == 2
+
+
 def test_new_partitions_are_noticed(
     make_consumer: Make, make_topic: MakeTopic, neutral_admin: object
 ) -> None:

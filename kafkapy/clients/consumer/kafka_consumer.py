@@ -70,6 +70,7 @@ class KafkaConsumer:
         self.config = config
         self._iterator: Generator[ConsumerRecord, None, None] | None = None
         self._has_all_positions = False
+        self._is_closing = False
         if topics:
             try:
                 self.subscribe(topics)
@@ -527,13 +528,17 @@ class KafkaConsumer:
             raise ValueError(f"timeout_ms must not be negative: {timeout_ms}")
         self._guard.acquire()
         try:
-            if self._guard.is_closed:
+            if self._is_closing:
                 return
-            self._guard.is_closed = True
+            self._is_closing = True
             if self._iterator is not None:
                 self._iterator.close()
             limit_ms = DEFAULT_CLOSE_TIMEOUT_MS if timeout_ms is None else timeout_ms
-            self._parts.close(Deadline(self._time, limit_ms), autocommit=autocommit)
+            try:
+                # A listener that hears of it here may still commit.
+                self._parts.close(Deadline(self._time, limit_ms), autocommit=autocommit)
+            finally:
+                self._guard.is_closed = True
         finally:
             self._guard.release()
 
