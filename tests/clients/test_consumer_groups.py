@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 
 import pytest
 
+from kafkapy.clients.client_errors import IllegalStateError
 from kafkapy.clients.consumer import (
     CommitFailedError,
     ConsumerRebalanceListener,
@@ -167,6 +168,30 @@ def test_a_listener_commits_while_the_consumer_is_closed(
     consumer.close()
 
     assert make_consumer(**settings).committed(TopicPartition(topic, 0)) == 2
+
+
+def test_a_listener_closes_the_consumer_that_is_iterated_over(
+    make_consumer: Make, make_topic: MakeTopic, produce: Produce, group: str
+) -> None:
+    topic = make_topic()
+    produce(topic, "a")
+    consumer = make_consumer(group_id=group)
+
+    class Close(ConsumerRebalanceListener):
+        def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+            pass
+
+        def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+            consumer.close()
+
+    consumer.subscribe([topic], listener=Close())
+
+    with pytest.raises(IllegalStateError, match="closed"):
+        next(consumer)
+
+    # It has left the group: another gets the partition at once.
+    other = make_consumer(topic, group_id=group)
+    assert len(read(other, 1, timeout=5)) == 1
 
 
 def test_new_partitions_are_noticed(

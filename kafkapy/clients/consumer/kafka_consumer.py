@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import re
 import uuid
@@ -531,8 +532,10 @@ class KafkaConsumer:
             if self._is_closing:
                 return
             self._is_closing = True
-            if self._iterator is not None:
-                self._iterator.close()
+            # In a listener or callback of an iteration that one is running, and ends by itself.
+            iterator = self._iterator
+            if iterator is not None and inspect.getgeneratorstate(iterator) != inspect.GEN_RUNNING:
+                iterator.close()
             limit_ms = DEFAULT_CLOSE_TIMEOUT_MS if timeout_ms is None else timeout_ms
             try:
                 # A listener that hears of it here may still commit.
