@@ -166,9 +166,11 @@ def test_partition_in_a_failed_directory_is_answered_at_once(
             )
         )
         long_poll.start()
+        wait_until(lambda: broker.waiting_fetches() == 1)
         file_system.fail("write", path_contains=f"{two_dirs[1]}/", sticky=True)
 
         refused = produce(client, topic, records("b"), partition=failing)
+        # It is answered when the directory's partitions have been taken out of service.
         long_poll.join(10)
         if request_kind == "fetch":
             later = fetch(client, topic, partition=failing, max_wait_ms=60_000).error_code
