@@ -88,6 +88,16 @@ def _topic_over_two_dirs(client: Client, two_dirs: list[Path]) -> tuple[str, int
     return topic, where[two_dirs[1]], where[two_dirs[0]]
 
 
+def _fail_second_directory(
+    client: Client, two_dirs: list[Path], file_system: CrashingFileSystem
+) -> tuple[str, int]:
+    """A topic and its partition in that directory, where a write has failed."""
+    topic, failing, _ = _topic_over_two_dirs(client, two_dirs)
+    file_system.fail("write", path_contains=f"{two_dirs[1]}/", sticky=True)
+    produce(client, topic, records("a"), partition=failing)
+    return topic, failing
+
+
 def test_nth_failing_operation_is_an_error_and_what_was_acked_is_there_afterwards(
     work_dir: Path, file_system: CrashingFileSystem
 ) -> None:
@@ -217,9 +227,7 @@ def test_failed_directory_is_told_to_old_clients_in_a_way_they_know(
     broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem
 ) -> None:
     with broker.client() as client:
-        topic, failing, _ = _topic_over_two_dirs(client, two_dirs)
-        file_system.fail("write", path_contains=f"{two_dirs[1]}/", sticky=True)
-        produce(client, topic, records("a"), partition=failing)
+        topic, failing = _fail_second_directory(client, two_dirs, file_system)
 
         codes = [
             fetch(client, topic, partition=failing, version=version).error_code
@@ -233,9 +241,7 @@ def test_new_topics_go_to_the_directory_that_is_left(
     broker: FaultyBroker, two_dirs: list[Path], file_system: CrashingFileSystem
 ) -> None:
     with broker.client() as client:
-        topic, failing, _ = _topic_over_two_dirs(client, two_dirs)
-        file_system.fail("write", path_contains=f"{two_dirs[1]}/", sticky=True)
-        produce(client, topic, records("a"), partition=failing)
+        _fail_second_directory(client, two_dirs, file_system)
         wait_until(lambda: broker.offline_log_dirs() == 1)
 
         new_topic = create_topic(client, partitions=2)
