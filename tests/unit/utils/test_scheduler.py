@@ -17,16 +17,22 @@ def real():
     scheduler.shutdown()
 
 
-def test_tasks_run_in_order_of_their_delay(real):
+def test_tasks_run_in_order_of_their_delay():
+    clock = ControlledTime(is_frozen=True)
+    scheduler = KafkaScheduler(1, clock)
+    scheduler.startup()
     ran = []
-    done = threading.Event()
 
-    real.schedule_once("late", lambda: (ran.append("late"), done.set()), 60)
-    real.schedule_once("early", lambda: ran.append("early"), 1)
-    real.schedule_once("now", lambda: ran.append("now"))
-    done.wait(10)
+    scheduler.schedule_once("late", lambda: ran.append("late"), 60)
+    scheduler.schedule_once("early", lambda: ran.append("early"), 1)
+    scheduler.schedule_once("now", lambda: ran.append("now"))
+    wait_until(lambda: ran == ["now"])
+    clock.thaw()
+    clock.advance(60)
 
+    assert clock.settle(10_000)
     assert ran == ["now", "early", "late"]
+    scheduler.shutdown()
 
 
 def test_periodic_task_repeats_until_cancelled(real):
