@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from kafkapy.clients.producer import KafkaProducer
 from tests.compat.brokers import Broker
+from tests.helpers.ended_transactions import await_ended_transactions
 
 
 def producer_of(broker: Broker, **settings: Any) -> KafkaProducer:
@@ -32,7 +33,8 @@ def read_back(
     isolation: str = "read_committed",
     timeout_s: float = 20,
 ) -> list[Message]:
-    """Everything in the partition up to its end, in order."""
+    """Everything in the partition up to its end, in order; of transactions, once they ended."""
+    await_ended_transactions(broker.bootstrap)
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,

@@ -19,6 +19,7 @@ from kafkapy.clients.consumer import (
 from kafkapy.common.record.record import Header, TimestampType
 from tests.clients.helpers import poll_until, read, values
 from tests.compat.brokers import Broker
+from tests.helpers.ended_transactions import await_ended_transactions
 
 Make = Callable[..., KafkaConsumer]
 MakeTopic = Callable[..., str]
@@ -110,6 +111,7 @@ def test_read_committed_leaves_out_what_was_aborted(
             producer.commit_transaction(20)
         else:
             producer.abort_transaction(20)
+    await_ended_transactions(broker.bootstrap)
     produce(topic, "plain")
     everything = make_consumer(group_id=None)
     committed = make_consumer(group_id=None, isolation_level="read_committed")

@@ -19,6 +19,7 @@ from kafkapy.common.errors import (
 from kafkapy.common.types import TopicPartition
 from tests.clients.producers import producer_of, values_of
 from tests.compat.brokers import Broker
+from tests.helpers.ended_transactions import await_ended_transactions
 
 
 def transactional(broker: Broker, transactional_id: str | None = None, **more) -> KafkaProducer:
@@ -141,6 +142,8 @@ def test_newer_producer_of_the_same_id_fences_the_older(broker: Broker, make_top
             newer.begin_transaction()
             newer.send(topic, b"newer")
             newer.commit_transaction()
+        # Until its markers are written, Apache Kafka may find the late record in no transaction.
+        await_ended_transactions(broker.bootstrap)
         older.send(topic, b"too late")
         with pytest.raises((ProducerFencedError, InvalidProducerEpochError)):
             older.commit_transaction()

@@ -20,6 +20,7 @@ from tests.compat.tools import java_command
 from tests.compat.transactional_copy import RECORDS_PER_TRANSACTION
 from tests.helpers import api
 from tests.helpers.broker import Client
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.records import records
 from tests.helpers.waiting import wait_until
 
@@ -42,7 +43,8 @@ def producer_of(broker: Broker, name: str, **settings: object) -> Producer:
 
 
 def read(broker: Broker, topic: str, isolation: str) -> list[bytes]:
-    """All there is to read of partition 0 now."""
+    """All there is to read of partition 0 once transactions ended."""
+    await_ended_transactions(broker.bootstrap)
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -249,6 +251,7 @@ class TestTools:
             assert producer.flush(WAIT_S) == 0
         producers[0].commit_transaction(WAIT_S)
         producers[1].abort_transaction(WAIT_S)
+        await_ended_transactions(broker.bootstrap)
         try:
             yield broker
         finally:

@@ -8,6 +8,7 @@ from kafkapy.clients.consumer import KafkaConsumer
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.common.compression import CompressionType
 from kafkapy.common.types import TopicPartition
+from tests.helpers.ended_transactions import await_ended_transactions
 
 TIMESTAMP = 1_700_000_000_000
 HEADERS = ([], [("trace", b"1")], [("a", None), ("a", b""), ("ü", b"\xff")])
@@ -40,6 +41,7 @@ def written_topic(bootstrap: str, topic: str, *, partitions: int) -> Iterator[No
                 producer.abort_transaction()
             else:
                 producer.commit_transaction()
+    await_ended_transactions(bootstrap)
     # On a slow machine a test takes long, and the transaction is to stay open all the time.
     settings["transaction_timeout_ms"] = 900_000
     with KafkaProducer(transactional_id=f"{topic}-open", **settings) as producer:

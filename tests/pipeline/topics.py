@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from kafkapy.clients.producer import KafkaProducer
 from kafkapy.testing.broker_process import BrokerProcess
+from tests.helpers.ended_transactions import await_ended_transactions
 
 # For records with times long past, which a broker would delete.
 KEPT = {"retention.ms": "-1"}
@@ -63,4 +64,5 @@ def mixed_records(broker: BrokerProcess, topic: str) -> None:
                 tx.commit_transaction()
             else:
                 tx.abort_transaction()
+        await_ended_transactions(servers)
     produce(broker, topic, [b"after"], partition=1, timestamp_ms=1_700_000_003_000)

@@ -13,6 +13,7 @@ from kafkapy.pipeline.columnar.record_schema import spark_schema
 from kafkapy.pipeline.source.kafka_source_options import SourceOptions
 from kafkapy.pipeline.source.kafka_source_reader import KafkaBatchReader
 from kafkapy.testing import EmbeddedBroker
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.waiting import wait_until
 from tests.integration.pipeline.conftest import MakeTopic
 from tests.integration.pipeline.reading import (
@@ -121,6 +122,7 @@ def test_transactions_are_read_as_the_isolation_level_says(
             second.flush()
         second.abort_transaction()
         first.commit_transaction()
+        await_ended_transactions(servers)
         second.begin_transaction()
         second.send(topic, b"open")
         second.flush()
@@ -131,6 +133,7 @@ def test_transactions_are_read_as_the_isolation_level_says(
         )
         everything = assert_same(broker, topic, **SMALL_FETCHES)
         second.abort_transaction()
+        await_ended_transactions(servers)
         ended = assert_same(broker, topic, **{"kafka.isolation.level": "read_committed"})
 
     names = [b"committed-%d" % number for number in range(20)]

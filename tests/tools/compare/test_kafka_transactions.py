@@ -10,6 +10,7 @@ from kafkapy.clients.admin import AdminClient, NewTopic
 from kafkapy.clients.producer import KafkaProducer
 from tests.compat.brokers import Broker
 from tests.compat.outcome import run_ours
+from tests.helpers.ended_transactions import await_ended_transactions
 from tests.tools.compare.conftest import Compare
 
 _COMMAND = "kafka-transactions"
@@ -40,6 +41,7 @@ def transactions(broker: Broker) -> Iterator[Transactions]:
             producer.begin_transaction()
             producer.send(made.topic, b"v").get(10)
         committed.commit_transaction()
+        await_ended_transactions(broker.bootstrap)
         yield made
         opened.abort_transaction()
 
