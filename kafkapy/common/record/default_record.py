@@ -9,7 +9,7 @@ record and therefore the hottest loop of the broker: keep both plain.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from kafkapy.common.errors import InvalidRecordError
 from kafkapy.common.record.record import Header, Record
@@ -26,6 +26,10 @@ from kafkapy.utils.varint import (
     write_varint,
     write_varlong,
 )
+
+if TYPE_CHECKING:
+    # Compiled, a machine word; interpreted, annotations of local variables are not evaluated.
+    from mypy_extensions import i64
 
 _MAX_VARINT_BYTES: Final = 5
 # Size, attributes, timestamp delta and offset delta at their longest.
@@ -44,13 +48,9 @@ RecordFields: TypeAlias = tuple[
 ]
 
 
-class RecordWalk(NamedTuple):
-    """What `walk_records` found in a batch of at least one record."""
-
-    min_timestamp_delta: int
-    max_timestamp_delta: int
-    all_have_keys: bool
-    offsets_are_contiguous: bool
+# What `walk_records` found: smallest and largest timestamp delta, whether all records have keys and
+# whether their offsets are contiguous.
+RecordWalk: TypeAlias = tuple[int, int, bool, bool]
 
 
 class RecordSlice(NamedTuple):
@@ -271,17 +271,22 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
     Raises InvalidRecordError exactly when read_records would.
     """
     data = source.data
-    position = 0
-    end = len(data)
+    position: i64 = 0
+    end: i64 = len(data)
+    start: i64
+    record_end: i64
+    byte: i64
+    second: i64
+    length: i64
+    last_length: i64 = -1
+    expected: i64 = 0  # zig-zag form of the offset delta: twice the index
+    limit: i64 = 2 * count
     min_delta = 2**63
     max_delta = -(2**63) - 1
     all_have_keys = True
     contiguous = True
-    expected = 0  # zig-zag form of the offset delta: twice the index
-    limit = 2 * count
-    last_length = -1
     # In the form of `expected`. Compiled, one record after the other is faster.
-    not_alike_before = limit + 1 if IS_COMPILED else 0
+    not_alike_before: i64 = limit + 1 if IS_COMPILED else 0
     try:
         while expected < limit:
             if end - position < _MAX_VARINT_BYTES:
@@ -402,7 +407,7 @@ def walk_records(source: RecordInput, count: int) -> RecordWalk:
     except (IndexError, ValueError) as error:
         raise InvalidRecordError("record has an invalid structure") from error
     _ensure_none_remaining(source, position)
-    return RecordWalk(min_delta, max_delta, all_have_keys, contiguous)
+    return min_delta, max_delta, all_have_keys, contiguous
 
 
 def _walk_large_record(source: RecordInput, position: int, length: int) -> tuple[int, int, bool]:

@@ -29,7 +29,7 @@ from kafkapy.common.record.record_batch import (
     MutableRecordBatch,
     increment_sequence,
 )
-from kafkapy.common.record.record_input import RecordInput
+from kafkapy.common.record.record_input import RecordInput, SectionInput
 from kafkapy.utils.checksums import crc32c
 from kafkapy.utils.varint import BytesLike
 
@@ -47,9 +47,6 @@ _MAX_TIMESTAMP_OFFSET: Final = 35
 
 # Codec, timestamp type, transactional, control, delete horizon.
 _ATTRIBUTES_IN_USE: Final = 0x7F
-
-# A large uncompressed section is read in pieces of this size, so that it is not copied as a whole.
-_PIECE_BYTES: Final = 1024 * 1024
 
 
 def encode_batch(
@@ -159,9 +156,7 @@ class DefaultRecordBatch(MutableRecordBatch):
         codec = self.compression_type
         if codec is not CompressionType.NONE:
             return RecordInput(b"", codec.decompress_pieces(section, self.magic))
-        if len(section) <= _PIECE_BYTES:
-            return RecordInput(bytes(section))
-        return RecordInput(b"", _pieces(section))
+        return SectionInput(section)
 
     def records(self) -> Iterator[Record]:
         count = self.count
@@ -200,8 +195,3 @@ class DefaultRecordBatch(MutableRecordBatch):
         _INT64.pack_into(self.buffer, _MAX_TIMESTAMP_OFFSET, max_timestamp)
         self.crc = crc32c(self.buffer[CRC_START:])
         _UINT32.pack_into(self.buffer, _CRC_OFFSET, self.crc)
-
-
-def _pieces(section: memoryview) -> Iterator[bytes]:
-    for start in range(0, len(section), _PIECE_BYTES):
-        yield bytes(section[start : start + _PIECE_BYTES])

@@ -50,7 +50,7 @@ def read(data: bytes, count: int) -> RecordWalk | None:
     except InvalidRecordError:
         return None
     deltas = [record.timestamp for record in records]
-    return RecordWalk(
+    return (
         min(deltas),
         max(deltas),
         all(record.key is not None for record in records),
