@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkapy.common.types import TopicPartition
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 
 if TYPE_CHECKING:
     from kafkapy.replication.delayed_delete_records import DelayedDeleteRecords

@@ -19,7 +19,7 @@ from kafkapy.common.record.file_records import TimestampAndOffset
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.types import TopicPartition
 from kafkapy.metadata.metadata_cache import MetadataCache
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.replication.action_queue import ActionQueue
 from kafkapy.replication.alter_partition_manager import AlterPartitionManager
 from kafkapy.replication.delayed_delete_records import DeleteRecordsCallback

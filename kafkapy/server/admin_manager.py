@@ -24,7 +24,8 @@ from kafkapy.common.protocol.messages.create_partitions import CreatePartitionsR
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.common.types import ZERO_UUID
 from kafkapy.metadata.metadata_cache import MetadataCache
-from kafkapy.purgatory.delayed_operation import DelayedOperation, DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation import DelayedOperation
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.server.auto_topic_creation import TopicErrors
 from kafkapy.server.config_admin_manager import ConfigAdminManager, ConfigEntry
 from kafkapy.server.delayed_topic_operations import (

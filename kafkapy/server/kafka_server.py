@@ -25,7 +25,8 @@ from kafkapy.metadata.end_point import EndPoint
 from kafkapy.metadata.metadata_cache import MetadataCache
 from kafkapy.network.request_channel import RequestChannel
 from kafkapy.network.socket_server import SocketServer
-from kafkapy.purgatory.delayed_operation import DelayedOperation, DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation import DelayedOperation
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.replication.alter_partition_manager import ZkAlterPartitionManager
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.replication.transaction_verification import TransactionVerification

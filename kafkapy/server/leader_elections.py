@@ -8,7 +8,7 @@ from kafkapy.common.types import TopicPartition
 from kafkapy.controller.controller_events import ApiResult, ElectionType
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.metadata.metadata_cache import MetadataCache
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.server.delayed_elect_leader import DelayedElectLeader, ElectionCallback
 from kafkapy.utils.time import Time
 

@@ -20,7 +20,7 @@ from kafkapy.controller.topic_change_processor import TopicChangeProcessor
 from kafkapy.network.acceptor import Acceptor
 from kafkapy.network.processor import Processor
 from kafkapy.network.request_channel import RequestChannel
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.replication.delayed_fetch import DelayedFetch
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.server import metrics_server

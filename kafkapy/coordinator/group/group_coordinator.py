@@ -34,7 +34,7 @@ from kafkapy.coordinator.group.group_results import (
 from kafkapy.coordinator.group.group_state import GroupState
 from kafkapy.coordinator.group.offset_and_metadata import OffsetAndMetadata
 from kafkapy.coordinator.transaction.transaction_result import TransactionResult
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.replication.transaction_verification import TransactionVerification
 from kafkapy.storage.verification_state_entry import VerificationGuard

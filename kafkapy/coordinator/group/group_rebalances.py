@@ -25,7 +25,7 @@ from kafkapy.coordinator.group.group_results import (
 )
 from kafkapy.coordinator.group.group_state import GroupState, IllegalGroupStateError
 from kafkapy.coordinator.group.member_metadata import MemberMetadata
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.replication.replica_manager import ReplicaManager
 
 logger = logging.getLogger(__name__)

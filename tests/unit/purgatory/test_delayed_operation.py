@@ -4,10 +4,10 @@ import threading
 import pytest
 
 from kafkapy.common.metrics.registry import MetricsRegistry
-from kafkapy.purgatory.delayed_operation import (
+from kafkapy.purgatory.delayed_operation import DelayedOperation
+from kafkapy.purgatory.delayed_operation_purgatory import (
     NUM_DELAYED_OPERATIONS,
     PURGATORY_SIZE,
-    DelayedOperation,
     DelayedOperationPurgatory,
 )
 from kafkapy.utils.time import SystemTime

@@ -20,7 +20,7 @@ from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.types import TopicIdPartition, TopicPartition
 from kafkapy.metadata.leader_and_isr import LeaderAndIsr
 from kafkapy.metadata.metadata_cache import MetadataCache
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.replication.delayed_operations import DelayedOperations
 from kafkapy.replication.fetch_partition_result import FetchPartitionResult
 from kafkapy.replication.partition import Partition

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.common.errors import Errors
 from kafkapy.common.types import TopicPartition
 from kafkapy.controller.controller_events import ApiResult, ElectionResults, ElectionType
-from kafkapy.purgatory.delayed_operation import DelayedOperationPurgatory
+from kafkapy.purgatory.delayed_operation_purgatory import DelayedOperationPurgatory
 from kafkapy.server.delayed_elect_leader import DelayedElectLeader
 from kafkapy.server.leader_elections import LeaderElections
 from kafkapy.utils.timer import TimerTask
