@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import Gauge
@@ -42,25 +42,47 @@ RESPONSE_QUEUE_SIZE = Gauge(
 )
 
 # A response's first bytes: size, correlation id and, in header version 1, no tagged fields.
-_HEADER_V0 = Struct(">ii")
-_HEADER_V1 = Struct(">iib")
-_NS_PER_MS = 1_000_000
+_HEADER_V0: Final = Struct(">ii")
+_HEADER_V1: Final = Struct(">iib")
+_NS_PER_MS: Final = 1_000_000
 
 
-class RequestContext(NamedTuple):
-    """Who asks, over which connection. Immutable.
+class RequestContext:
+    """Who asks, over which connection. Constant after construction.
 
     Ports: org.apache.kafka.common.requests.RequestContext
     """
 
-    header: RequestHeader
-    connection_id: str
-    client_address: str
-    principal: KafkaPrincipal = ANONYMOUS
-    listener_name: str = "PLAINTEXT"
-    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
-    client_information: ClientInformation = UNKNOWN_CLIENT
-    from_privileged_listener: bool = False
+    __slots__ = (
+        "client_address",
+        "client_information",
+        "connection_id",
+        "from_privileged_listener",
+        "header",
+        "listener_name",
+        "principal",
+        "security_protocol",
+    )
+
+    def __init__(
+        self,
+        header: RequestHeader,
+        connection_id: str,
+        client_address: str,
+        principal: KafkaPrincipal = ANONYMOUS,
+        listener_name: str = "PLAINTEXT",
+        security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT,
+        client_information: ClientInformation = UNKNOWN_CLIENT,
+        from_privileged_listener: bool = False,
+    ) -> None:
+        self.header = header
+        self.connection_id = connection_id
+        self.client_address = client_address
+        self.principal = principal
+        self.listener_name = listener_name
+        self.security_protocol = security_protocol
+        self.client_information = client_information
+        self.from_privileged_listener = from_privileged_listener
 
 
 class Request:
@@ -143,7 +165,7 @@ class Request:
         if not 0 < local_ns < completed_ns:
             local_ns = completed_ns
         response_dequeued_ns = self.response_dequeue_time_ns or completed_ns
-        return RequestTimes(
+        return (
             self.size_in_bytes,
             (dequeued_ns - start_ns) / _NS_PER_MS,
             (local_ns - dequeued_ns) / _NS_PER_MS,
@@ -158,14 +180,15 @@ class Request:
         return f"Request({self.header}, connection={self.context.connection_id})"
 
 
-_METRIC_NAMES = {api_key: (api_key.api_name,) for api_key in ApiKeys}
-_CONSUMER_FETCH_NAMES = (ApiKeys.FETCH.api_name, CONSUMER_FETCH)
-_FOLLOWER_FETCH_NAMES = (ApiKeys.FETCH.api_name, FOLLOWER_FETCH)
+_FETCH: Final = ApiKeys.FETCH
+_METRIC_NAMES: Final = {api_key: (api_key.api_name,) for api_key in ApiKeys}
+_CONSUMER_FETCH_NAMES: Final = (_FETCH.api_name, CONSUMER_FETCH)
+_FOLLOWER_FETCH_NAMES: Final = (_FETCH.api_name, FOLLOWER_FETCH)
 
 
 def metric_names(request: Request) -> tuple[str, ...]:
     api_key = request.header.api_key
-    if api_key is ApiKeys.FETCH and request.body is not None:
+    if api_key is _FETCH and request.body is not None:
         return _FOLLOWER_FETCH_NAMES if _is_from_follower(request.body) else _CONSUMER_FETCH_NAMES
     return _METRIC_NAMES[api_key]
 
@@ -178,13 +201,17 @@ def _is_from_follower(fetch: Message) -> bool:
     )
 
 
-@dataclass(slots=True)
 class SendResponse:
     """An answer to be sent; `on_complete` runs on the network thread once it is."""
 
-    request: Request
-    send: NetworkSend
-    on_complete: Callable[[], None] | None = None
+    __slots__ = ("on_complete", "request", "send")
+
+    def __init__(
+        self, request: Request, send: NetworkSend, on_complete: Callable[[], None] | None = None
+    ) -> None:
+        self.request = request
+        self.send = send
+        self.on_complete = on_complete
 
 
 @dataclass(slots=True)

@@ -2,12 +2,13 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkapy.common.metrics.stats import (
     Gauge,
     Histogram,
+    HistogramGroup,
     HistogramInstrument,
     HistogramSnapshot,
     Meter,
@@ -41,6 +42,7 @@ class MetricsRegistry:
         self._gauges: dict[tuple[MetricSpec, LabelValues], Callable[[], float]] = {}
         self._meters: dict[tuple[MetricSpec, LabelValues], MeterInstrument] = {}
         self._histograms: dict[tuple[MetricSpec, LabelValues], HistogramInstrument] = {}
+        self._groups: dict[tuple[tuple[Histogram, ...], LabelValues], HistogramGroup] = {}
 
     def gauge(self, spec: Gauge, function: Callable[[], float], **labels: object) -> None:
         """`function` is called at each scrape; registering again replaces it."""
@@ -65,6 +67,15 @@ class MetricsRegistry:
                 found = self._histograms[key] = HistogramInstrument()
             return found
 
+    def histogram_group(self, specs: Sequence[Histogram], **labels: object) -> HistogramGroup:
+        """The one group of these histograms, which have the same labels, made at first use."""
+        key = tuple(specs), _values(specs[0], labels)
+        with self._lock:
+            found = self._groups.get(key)
+            if found is None:
+                found = self._groups[key] = HistogramGroup(len(specs))
+            return found
+
     def remove(self, spec: MetricSpec, **labels: object) -> None:
         key = spec, _values(spec, labels)
         with self._lock:
@@ -78,6 +89,7 @@ class MetricsRegistry:
             gauges = list(self._gauges.items())
             meters = list(self._meters.items())
             histograms = list(self._histograms.items())
+            groups = list(self._groups.items())
         for (spec, labels), function in gauges:
             try:
                 value = function()
@@ -89,6 +101,9 @@ class MetricsRegistry:
             yield Sample(spec, labels, meter.count)
         for (spec, labels), histogram in histograms:
             yield Sample(spec, labels, histogram.snapshot())
+        for (specs, labels), group in groups:
+            for index, spec in enumerate(specs):
+                yield Sample(spec, labels, group.snapshot(index))
 
 
 def _values(spec: MetricSpec, labels: dict[str, object]) -> LabelValues:

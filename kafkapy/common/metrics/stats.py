@@ -7,7 +7,7 @@ nobody takes a lock: reading adds the cells up.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Final
@@ -65,6 +65,13 @@ class Histogram(MetricSpec):
     __slots__ = ()
 
 
+class _MeterCell:
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class MeterInstrument:
     """Counts events. `mark` is lock-free and may be called from any thread."""
 
@@ -72,16 +79,17 @@ class MeterInstrument:
 
     def __init__(self) -> None:
         # One cell a thread; only its own thread writes it, so no update is lost.
-        self._cells: dict[int, int] = {}
+        self._cells: dict[int, _MeterCell] = {}
 
     def mark(self, n: int = 1) -> None:
-        ident = get_ident()
-        cells = self._cells
-        cells[ident] = cells.get(ident, 0) + n
+        cell = self._cells.get(get_ident())
+        if cell is None:
+            cell = self._cells[get_ident()] = _MeterCell()
+        cell.count += n
 
     @property
     def count(self) -> int:
-        return sum(list(self._cells.values()))
+        return sum(cell.count for cell in list(self._cells.values()))
 
 
 class _HistogramCell:
@@ -112,30 +120,67 @@ class HistogramInstrument:
         self._cells: dict[int, _HistogramCell] = {}
 
     def update(self, value: float) -> None:
-        cell = self._cell()
+        cell = self._cells.get(get_ident())
+        if cell is None:
+            cell = self._cells[get_ident()] = _HistogramCell()
         cell.count += 1
         cell.total += value
         cell.samples.append(value)
 
-    def update_all(self, values: Sequence[float]) -> None:
-        """Many values at once, for little more than the price of one."""
-        cell = self._cell()
-        cell.count += len(values)
-        cell.total += sum(values)
-        cell.samples.extend(values)
-
-    def _cell(self) -> _HistogramCell:
-        cell = self._cells.get(get_ident())
-        if cell is None:
-            cell = self._cells[get_ident()] = _HistogramCell()
-        return cell
-
     def snapshot(self) -> HistogramSnapshot:
         cells = list(self._cells.values())
-        samples = sorted(value for cell in cells for value in tuple(cell.samples))
-        quantiles = tuple(
-            (q, samples[min(int(q * len(samples)), len(samples) - 1)] if samples else 0.0)
-            for q in QUANTILES
+        return HistogramSnapshot(
+            sum(cell.count for cell in cells),
+            sum(cell.total for cell in cells),
+            _quantiles(value for cell in cells for value in tuple(cell.samples)),
         )
-        count = sum(cell.count for cell in cells)
-        return HistogramSnapshot(count, sum(cell.total for cell in cells), quantiles)
+
+
+class _HistogramGroupCell:
+    __slots__ = ("count", "rows", "totals")
+
+    def __init__(self, size: int) -> None:
+        self.count = 0
+        self.totals = [0.0] * size
+        self.rows: deque[tuple[float, ...]] = deque(maxlen=_SAMPLES_PER_THREAD)
+
+
+class HistogramGroup:
+    """Histograms whose values come together, a row with one value for each.
+
+    `update_all` is lock-free, from any thread.
+    """
+
+    __slots__ = ("_cells", "_size")
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._cells: dict[int, _HistogramGroupCell] = {}
+
+    def update_all(self, rows: Sequence[tuple[float, ...]]) -> None:
+        """Many rows at once, for little more than the price of one."""
+        cell = self._cells.get(get_ident())
+        if cell is None:
+            cell = self._cells[get_ident()] = _HistogramGroupCell(self._size)
+        cell.count += len(rows)
+        cell.rows.extend(rows)
+        totals = cell.totals
+        for index, values in enumerate(zip(*rows, strict=True)):
+            totals[index] += sum(values)
+
+    def snapshot(self, index: int) -> HistogramSnapshot:
+        """That of the histogram at this place in the rows."""
+        cells = list(self._cells.values())
+        return HistogramSnapshot(
+            sum(cell.count for cell in cells),
+            sum(cell.totals[index] for cell in cells),
+            _quantiles(row[index] for cell in cells for row in tuple(cell.rows)),
+        )
+
+
+def _quantiles(values: Iterable[float]) -> tuple[tuple[float, float], ...]:
+    samples = sorted(values)
+    return tuple(
+        (q, samples[min(int(q * len(samples)), len(samples) - 1)] if samples else 0.0)
+        for q in QUANTILES
+    )
