@@ -7,7 +7,7 @@ import queue
 import socket
 import threading
 from collections import defaultdict, deque
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.errors import InvalidRequestError
 from kafkapy.common.metrics.rate import Rate
@@ -67,8 +67,10 @@ CONNECTION_CLOSE_RATE = Gauge(
     labels=_LABELS,
 )
 
-_CONNECTION_QUEUE_SIZE = 20
-_POLL_TIMEOUT_MS = 300
+_CONNECTION_QUEUE_SIZE: Final = 20
+_POLL_TIMEOUT_MS: Final = 300
+# Kept at hand: asking an enum for a member is slow.
+_API_VERSIONS: Final = ApiKeys.API_VERSIONS
 # An error that comes back at once must not fill the log.
 _PAUSE_AFTER_ERROR_MS = 100
 
@@ -357,7 +359,7 @@ class Processor:
         except Exception:
             log.exception("Closing %s: its request could not be parsed", channel.id)
         else:
-            if header.api_key is ApiKeys.API_VERSIONS:
+            if header.api_key is _API_VERSIONS:
                 information = client_information(body)
                 if information is not None:
                     channel.client_information = information

@@ -7,6 +7,7 @@ import re
 from kafkapy.common.errors import InvalidRequestError
 from kafkapy.common.network.kafka_channel import ClientInformation
 from kafkapy.common.protocol.api_keys import ApiKeys
+from kafkapy.common.protocol.codec import Decoder
 from kafkapy.common.protocol.headers import RequestHeader, parse_request_header
 from kafkapy.common.protocol.message_registry import request_class
 from kafkapy.common.protocol.messages.api_versions import ApiVersionsRequest
@@ -23,7 +24,9 @@ class RequestParser:
     """
 
     def __init__(self, api_versions: ApiVersionManager) -> None:
-        self._api_versions = api_versions
+        self._api_versions = api_versions  # constant after construction
+        # Of the APIs and versions that have been asked for and are served.
+        self._body_decoders: dict[tuple[ApiKeys, int], Decoder[Message]] = {}
 
     def parse(self, payload: bytearray) -> tuple[RequestHeader, Message | None]:
         """The header and the body; no body for ApiVersions in a version that is not supported,
@@ -36,14 +39,17 @@ class RequestParser:
         buffer = memoryview(payload)
         header, position = parse_request_header(buffer)
         api_key, version = header.api_key, header.api_version
-        if self._api_versions.is_api_enabled(api_key, version):
-            body, _ = request_class(api_key).decode_from(buffer, position, version)
-            return header, body
-        if api_key is ApiKeys.API_VERSIONS:
-            return header, None
-        raise InvalidRequestError(
-            f"{api_key.api_name} version {version} is not served by this listener"
-        )
+        decode_body = self._body_decoders.get((api_key, version))
+        if decode_body is None:
+            if not self._api_versions.is_api_enabled(api_key, version):
+                if api_key is ApiKeys.API_VERSIONS:
+                    return header, None
+                raise InvalidRequestError(
+                    f"{api_key.api_name} version {version} is not served by this listener"
+                )
+            decode_body = request_class(api_key).decoder(version)
+            self._body_decoders[api_key, version] = decode_body
+        return header, decode_body(buffer, position)[0]
 
 
 def client_information(body: Message | None) -> ClientInformation | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final
 
 from kafkapy.common.errors import (
     ApiError,
@@ -37,7 +37,8 @@ from kafkapy.storage.verification_state_entry import VerificationGuard
 
 logger = logging.getLogger(__name__)
 
-_VALID_ACKS = (-1, 0, 1)
+_VALID_ACKS: Final = (-1, 0, 1)
+_NONE: Final = Errors.NONE  # kept at hand: asking an enum for a member is slow
 NO_GUARDS: Mapping[TopicPartition, VerificationGuard] = MappingProxyType({})
 # Expected in normal running, so they count neither as failures of the broker nor are they logged.
 _EXPECTED_ERRORS = (
@@ -50,9 +51,14 @@ _EXPECTED_ERRORS = (
 )
 
 
-class _AppendResult(NamedTuple):
-    response: PartitionResponse
-    hw_change: LeaderHwChange
+class _AppendResult:
+    """What is answered, and what has become of the high watermark."""
+
+    __slots__ = ("hw_change", "response")
+
+    def __init__(self, response: PartitionResponse, hw_change: LeaderHwChange) -> None:
+        self.response = response
+        self.hw_change = hw_change
 
 
 class ReplicaAppends:
@@ -111,9 +117,7 @@ class ReplicaAppends:
         }
         action_queue.add(lambda: self._complete_purgatories(results))
         responses = {tp: result.response for tp, result in results.items()}
-        if required_acks == -1 and any(
-            response.error is Errors.NONE for response in responses.values()
-        ):
+        if required_acks == -1 and any(response.error is _NONE for response in responses.values()):
             self._delayed_operations.produce.try_complete_else_watch(
                 DelayedProduce(
                     timeout_ms,
@@ -172,7 +176,7 @@ class ReplicaAppends:
             )
         return _AppendResult(
             PartitionResponse(
-                Errors.NONE,
+                _NONE,
                 info.first_offset,
                 info.last_offset,
                 info.log_append_time,
@@ -195,10 +199,10 @@ class ReplicaAppends:
 
     def _complete_purgatories(self, results: Mapping[TopicPartition, _AppendResult]) -> None:
         delayed_operations = self._delayed_operations
-        for topic_partition, (_, hw_change) in results.items():
-            if hw_change is LeaderHwChange.INCREASED:
+        for topic_partition, result in results.items():
+            if result.hw_change is LeaderHwChange.INCREASED:
                 delayed_operations.check_and_complete_all(topic_partition)
-            elif hw_change is LeaderHwChange.SAME:
+            elif result.hw_change is LeaderHwChange.SAME:
                 # The log end has moved: followers may be waiting for that.
                 delayed_operations.fetch.check_and_complete(topic_partition)
 

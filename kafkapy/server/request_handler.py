@@ -60,12 +60,12 @@ class KafkaRequestHandler:
         self._request_channel = request_channel
         self._apis = apis
         self._time = time
-        self._thread = threading.Thread(target=self._run, name=thread_name, daemon=True)
+        self._own_thread = threading.Thread(target=self._run, name=thread_name, daemon=True)
         self.total_idle_ns = 0  # written by the thread alone
         self._is_stopped = False  # written by others
 
     def start(self) -> None:
-        self._thread.start()
+        self._own_thread.start()
 
     def stop(self) -> None:
         """End after the request being handled; whoever runs on takes the queued ones."""
@@ -76,11 +76,11 @@ class KafkaRequestHandler:
         self._request_channel.send_shutdown_request()
 
     def await_shutdown(self) -> None:
-        self._thread.join()
+        self._own_thread.join()
 
     @property
     def is_alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._own_thread.is_alive()
 
     def _run(self) -> None:
         channel = self._request_channel

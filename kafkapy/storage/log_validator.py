@@ -95,20 +95,40 @@ class RecordConversionStats(NamedTuple):
     conversion_time_nanos: int = 0
 
 
-class ValidationResult(NamedTuple):
-    """Records ready to append. A tuple: one is made per partition and produce request.
+class ValidationResult:
+    """Records ready to append.
 
     `next_offset` is the offset after the last record; `message_size_maybe_changed` says that size
     limits have to be checked again.
     """
 
-    log_append_time_ms: int
-    validated_records: MemoryRecords
-    max_timestamp_ms: int
-    shallow_offset_of_max_timestamp: int
-    message_size_maybe_changed: bool
-    record_conversion_stats: RecordConversionStats
-    next_offset: int
+    __slots__ = (
+        "log_append_time_ms",
+        "max_timestamp_ms",
+        "message_size_maybe_changed",
+        "next_offset",
+        "record_conversion_stats",
+        "shallow_offset_of_max_timestamp",
+        "validated_records",
+    )
+
+    def __init__(
+        self,
+        log_append_time_ms: int,
+        validated_records: MemoryRecords,
+        max_timestamp_ms: int,
+        shallow_offset_of_max_timestamp: int,
+        message_size_maybe_changed: bool,
+        record_conversion_stats: RecordConversionStats,
+        next_offset: int,
+    ) -> None:
+        self.log_append_time_ms = log_append_time_ms
+        self.validated_records = validated_records
+        self.max_timestamp_ms = max_timestamp_ms
+        self.shallow_offset_of_max_timestamp = shallow_offset_of_max_timestamp
+        self.message_size_maybe_changed = message_size_maybe_changed
+        self.record_conversion_stats = record_conversion_stats
+        self.next_offset = next_offset
 
 
 _NO_CONVERSION: Final = RecordConversionStats()

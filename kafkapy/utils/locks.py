@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager
+from threading import get_ident
 from types import TracebackType
 
 
@@ -39,8 +39,8 @@ class ReentrantReadWriteLock:
         self._waiting_readers = 0
         self._waiting_writers = 0
         # Guards keep no state of their own, so one of each serves every caller.
-        self._read_guard = _Guard(self._acquire_read, self._release_read)
-        self._write_guard = _Guard(self._acquire_write, self._release_write)
+        self._read_guard = _ReadGuard(self)
+        self._write_guard = _WriteGuard(self)
 
     def read(self) -> AbstractContextManager[None]:
         return self._read_guard
@@ -49,10 +49,10 @@ class ReentrantReadWriteLock:
         return self._write_guard
 
     def is_write_locked_by_current_thread(self) -> bool:
-        return self._writer == threading.get_ident()
+        return self._writer == get_ident()
 
-    def _acquire_read(self) -> None:
-        me = threading.get_ident()
+    def acquire_read(self) -> None:
+        me = get_ident()
         readers = self._readers
         with self._mutex:
             if self._writer is None:
@@ -69,8 +69,8 @@ class ReentrantReadWriteLock:
                 self._waiting_readers -= 1
             readers[me] = 1
 
-    def _release_read(self) -> None:
-        me = threading.get_ident()
+    def release_read(self) -> None:
+        me = get_ident()
         readers = self._readers
         with self._mutex:
             holds = readers[me]
@@ -81,8 +81,8 @@ class ReentrantReadWriteLock:
             if self._waiting_writers and not readers:
                 self._changed.notify_all()
 
-    def _acquire_write(self) -> None:
-        me = threading.get_ident()
+    def acquire_write(self) -> None:
+        me = get_ident()
         with self._mutex:
             if self._writer == me:
                 self._write_holds += 1
@@ -98,9 +98,9 @@ class ReentrantReadWriteLock:
             self._writer = me
             self._write_holds = 1
 
-    def _release_write(self) -> None:
+    def release_write(self) -> None:
         with self._mutex:
-            if self._writer != threading.get_ident():
+            if self._writer != get_ident():
                 raise RuntimeError("the lock is not held for writing by this thread")
             self._write_holds -= 1
             if self._write_holds == 0:
@@ -109,15 +109,14 @@ class ReentrantReadWriteLock:
                     self._changed.notify_all()
 
 
-class _Guard:
-    __slots__ = ("_acquire", "_release")
+class _ReadGuard:
+    __slots__ = ("_lock",)
 
-    def __init__(self, acquire: Callable[[], None], release: Callable[[], None]) -> None:
-        self._acquire = acquire
-        self._release = release
+    def __init__(self, lock: ReentrantReadWriteLock) -> None:
+        self._lock = lock
 
     def __enter__(self) -> None:
-        self._acquire()
+        self._lock.acquire_read()
 
     def __exit__(
         self,
@@ -125,4 +124,22 @@ class _Guard:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._release()
+        self._lock.release_read()
+
+
+class _WriteGuard:
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: ReentrantReadWriteLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._lock.acquire_write()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release_write()

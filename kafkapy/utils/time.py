@@ -1,6 +1,6 @@
 """The clock seam: nothing else in kafkapy reads a clock."""
 
-import time
+from time import monotonic_ns, sleep, time_ns
 from typing import Protocol
 
 
@@ -50,16 +50,16 @@ class SystemTime:
     """
 
     def milliseconds(self) -> int:
-        return time.time_ns() // 1_000_000
+        return time_ns() // 1_000_000
 
     def nanoseconds(self) -> int:
-        return time.monotonic_ns()
+        return monotonic_ns()
 
     def hi_res_clock_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
+        return monotonic_ns() // 1_000_000
 
     def sleep(self, ms: int) -> None:
-        time.sleep(ms / 1000)
+        sleep(ms / 1000)
 
     def add_listener(self, listener: ClockListener) -> None:
         """Does nothing: these clocks only flow."""

@@ -15,12 +15,15 @@ from __future__ import annotations
 import struct
 
 from kafkapy.common.protocol.api_keys import ApiKeys
-from kafkapy.common.protocol.codec import ProtocolError
+from kafkapy.common.protocol.codec import Decoder, ProtocolError
 from kafkapy.common.protocol.schema import Message, int16, int32, string
 
 _API_KEY_AND_VERSION = struct.Struct(">hh")
 # Response headers v0 and v1; the latter ends in "no tagged fields".
 _RESPONSE_HEADERS = (struct.Struct(">i"), struct.Struct(">ix"))
+
+# By the bytes of an API key and version.
+_header_decoders: dict[bytes, tuple[ApiKeys, Decoder[RequestHeader]]] = {}
 
 
 class RequestHeader(Message, versions="0-2", flexible="2+"):
@@ -71,18 +74,26 @@ def parse_request_header(buffer: bytes | bytearray | memoryview) -> tuple[Reques
     The version is not checked: the caller must, and answers an ApiVersions request of an unknown
     version at version 0. Raises ProtocolError for an unknown API or malformed bytes.
     """
-    if len(buffer) < _API_KEY_AND_VERSION.size:
-        raise ProtocolError(f"a request of {len(buffer)} bytes has no header")
-    key, api_version = _API_KEY_AND_VERSION.unpack_from(buffer)
-    api_key = ApiKeys.for_id(key)
-    if api_key is None:
-        raise ProtocolError(f"unknown API key {key}")
-    header, position = RequestHeader.decode_from(
-        buffer, 0, request_header_version(api_key, api_version)
-    )
+    kind = bytes(buffer[: _API_KEY_AND_VERSION.size])
+    api_key, decode = _header_decoders.get(kind) or _header_decoder(kind)
+    header, position = decode(buffer, 0)
     header.api_key = api_key
     header.client_id = header.client_id or ""
     return header, position
+
+
+def _header_decoder(kind: bytes) -> tuple[ApiKeys, Decoder[RequestHeader]]:
+    """That of an API key and version, as a request begins with them."""
+    if len(kind) < _API_KEY_AND_VERSION.size:
+        raise ProtocolError(f"a request of {len(kind)} bytes has no header")
+    key, api_version = _API_KEY_AND_VERSION.unpack(kind)
+    api_key = ApiKeys.for_id(key)
+    if api_key is None:
+        raise ProtocolError(f"unknown API key {key}")
+    found = api_key, RequestHeader.decoder(request_header_version(api_key, api_version))
+    if api_key.is_version_supported(api_version):
+        _header_decoders[kind] = found  # the others are without number
+    return found
 
 
 def encode_response_header(api_key: ApiKeys, api_version: int, correlation_id: int) -> bytes:

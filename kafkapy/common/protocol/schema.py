@@ -331,8 +331,7 @@ class Message(Struct):
 
         Raises ProtocolError for malformed input, UnsupportedVersionError for an unknown version.
         """
-        decoder = cls._decoders.get(version) or cls._decoder(version)
-        message: Self = decoder(buffer, 0)[0]
+        message: Self = cls.decoder(version)(buffer, 0)[0]
         return message
 
     @classmethod
@@ -340,8 +339,16 @@ class Message(Struct):
         cls, buffer: bytes | bytearray | memoryview, position: int, version: int
     ) -> tuple[Self, int]:
         """Decodes at a position; also returns the position after the message."""
-        decoder = cls._decoders.get(version) or cls._decoder(version)
-        return decoder(buffer, position)
+        return cls.decoder(version)(buffer, position)
+
+    @classmethod
+    def decoder(cls, version: int) -> Decoder[Self]:
+        """What `decode_from` does, as a function to keep. Raises UnsupportedVersionError."""
+        decoder = cls._decoders.get(version)
+        if decoder is None:
+            cls._check_version(version)
+            decoder = cls._decoders[version] = compile_decoder(cls, version)
+        return decoder
 
     def encode(self, version: int) -> bytes:
         """Records held in files are not read: a message with such a field needs encode_parts."""
@@ -368,12 +375,6 @@ class Message(Struct):
         if not compiled:
             compiled.append(compile_error_codes(type(self)))
         return compiled[0](self)
-
-    @classmethod
-    def _decoder(cls, version: int) -> Decoder[Any]:
-        cls._check_version(version)
-        decoder = cls._decoders[version] = compile_decoder(cls, version)
-        return decoder
 
     @classmethod
     def _encoder(cls, version: int) -> Encoder:

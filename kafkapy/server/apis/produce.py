@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from kafkapy.common.errors import (
     CorruptRecordError,
@@ -25,11 +26,12 @@ from kafkapy.storage.log_validator import validate_produce_records
 
 log = logging.getLogger(__name__)
 
+_NONE: Final = Errors.NONE  # kept at hand: asking an enum for a member is slow
 # Only this client may write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
-_FIRST_VERSION_WITH_LEADERS = 10
+_FIRST_VERSION_WITH_LEADERS: Final = 10
 # TRANSACTION_ABORTABLE (KIP-890)
-_FIRST_VERSION_WITH_ABORTABLE_ERROR = 11
+_FIRST_VERSION_WITH_ABORTABLE_ERROR: Final = 11
 
 
 class ProduceHandler:
@@ -108,7 +110,7 @@ class ProduceHandler:
         results: dict[TopicPartition, PartitionResponse],
     ) -> None:
         for partition, result in results.items():
-            if result.error is not Errors.NONE:
+            if result.error is not _NONE:
                 log.debug(
                     "Produce from %s (client %s) to %s failed: %s %s",
                     request.context.connection_id,
@@ -119,7 +121,7 @@ class ProduceHandler:
                 )
         if produce.acks == 0:
             # Nobody waits for an answer: a closed connection is the only way to tell of an error.
-            if any(result.error is not Errors.NONE for result in results.values()):
+            if any(result.error is not _NONE for result in results.values()):
                 self._request_channel.close_connection(request)
             else:
                 self._request_channel.send_no_op_response(request)
