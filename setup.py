@@ -49,6 +49,12 @@ def _compiled_modules():
     for extension in extensions:
         # Python's own flags have -Wall, on which gcc would spend more than on all the rest.
         extension.extra_compile_args.append("-Wno-all")
+        # Nobody replaces functions of this library: calls within it need no detour through tables,
+        # which take a tenth of what a request leaves of the processor's cache.
+        extension.extra_compile_args += ["-fvisibility=hidden", "-fno-plt"]
+        if sys.platform == "linux":
+            extension.extra_compile_args.append("-fno-semantic-interposition")
+            extension.extra_link_args += ["-Wl,-Bsymbolic", "-Wl,-z,now"]
     return extensions
 
 

@@ -13,7 +13,8 @@ from kafkapy.common.network.kafka_channel import UNKNOWN_CLIENT, ClientInformati
 from kafkapy.common.network.memory_pool import MemoryPool
 from kafkapy.common.network.send_receive import BUFFER_TYPES, SIZE, SIZE_BYTES, NetworkSend, Part
 from kafkapy.common.protocol.api_keys import ApiKeys
-from kafkapy.common.protocol.headers import RequestHeader, response_header_version
+from kafkapy.common.protocol.header_versions import response_header_version
+from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.schema import Message
 from kafkapy.common.security.kafka_principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.metadata.end_point import SecurityProtocol

@@ -10,7 +10,8 @@ from typing import TypeVar, cast
 
 from kafkapy.common.errors import KafkaError
 from kafkapy.common.protocol.api_keys import ApiKeys
-from kafkapy.common.protocol.headers import RequestHeader, response_header_version
+from kafkapy.common.protocol.header_versions import response_header_version
+from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.message_registry import response_class
 from kafkapy.common.protocol.schema import Message
 

@@ -5,7 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkapy.common.protocol.headers import RequestHeader, response_header_version
+from kafkapy.common.protocol.header_versions import response_header_version
+from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.common.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.common.protocol.messages.produce import ProduceRequest, ProduceResponse

@@ -12,7 +12,8 @@ from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.metrics.stats import MetricSpec
 from kafkapy.common.network.io_platform import NATIVE, IoPlatform
 from kafkapy.common.protocol.api_keys import ApiKeys
-from kafkapy.common.protocol.headers import RequestHeader, response_header_version
+from kafkapy.common.protocol.header_versions import response_header_version
+from kafkapy.common.protocol.headers import RequestHeader
 from kafkapy.common.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.common.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.common.protocol.schema import Message

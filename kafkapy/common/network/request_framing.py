@@ -7,11 +7,8 @@ from kafkapy.common.network.send_receive import SIZE, SIZE_BYTES, NetworkSend
 from kafkapy.common.network.transport_layer import Buffer
 from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.codec import ProtocolError
-from kafkapy.common.protocol.headers import (
-    RequestHeader,
-    ResponseHeader,
-    response_header_version,
-)
+from kafkapy.common.protocol.header_versions import response_header_version
+from kafkapy.common.protocol.headers import RequestHeader, ResponseHeader
 from kafkapy.common.protocol.message_registry import response_class
 from kafkapy.common.protocol.schema import Message
 

@@ -157,7 +157,7 @@ class DecoderSource(Source):
                 self._array(cls, field, target, length)
 
     def _text(self, taken: str) -> str:
-        return f"str({taken}, 'utf-8')" if self._view else f"{taken}.decode()"
+        return f"{taken}.tobytes().decode()" if self._view else f"{taken}.decode()"
 
     def _array(self, cls: type[Struct], field: Field, target: str, count: str) -> None:
         least = self._minimum_element_size(cls, field)

@@ -1,14 +1,4 @@
-"""The headers in front of every request and response.
-
-| request header | of |
-|---|---|
-| v0 | ControlledShutdown v0 only: it has no client id |
-| v1 | other requests without flexible fields |
-| v2 | flexible requests; the client id keeps its old form, so that any version can be parsed |
-
-Responses have header v1 when flexible, else v0. ApiVersions responses always have v0, because the
-client cannot know yet what the broker understands.
-"""
+"""The headers in front of every request and response."""
 
 from __future__ import annotations
 
@@ -16,6 +6,10 @@ import struct
 
 from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.codec import Decoder, ProtocolError
+from kafkapy.common.protocol.header_versions import (
+    request_header_version,
+    response_header_version,
+)
 from kafkapy.common.protocol.schema import Message, int16, int32, string
 
 _API_KEY_AND_VERSION = struct.Struct(">hh")
@@ -53,19 +47,6 @@ class ResponseHeader(Message, versions="0-1", flexible="1+"):
     """
 
     correlation_id: int = int32("0+")
-
-
-def request_header_version(api_key: ApiKeys, api_version: int) -> int:
-    """Also answers for versions that do not exist: ApiVersions must be parsed at any of them."""
-    if api_version >= api_key.first_flexible_version:
-        return 2
-    return 0 if api_key is ApiKeys.CONTROLLED_SHUTDOWN and api_version == 0 else 1
-
-
-def response_header_version(api_key: ApiKeys, api_version: int) -> int:
-    if api_key is ApiKeys.API_VERSIONS:
-        return 0
-    return 1 if api_version >= api_key.first_flexible_version else 0
 
 
 def parse_request_header(buffer: bytes | bytearray | memoryview) -> tuple[RequestHeader, int]:

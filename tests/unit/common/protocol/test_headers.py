@@ -2,13 +2,12 @@ import pytest
 
 from kafkapy.common.protocol.api_keys import ApiKeys
 from kafkapy.common.protocol.codec import ProtocolError
+from kafkapy.common.protocol.header_versions import request_header_version, response_header_version
 from kafkapy.common.protocol.headers import (
     RequestHeader,
     ResponseHeader,
     encode_response_header,
     parse_request_header,
-    request_header_version,
-    response_header_version,
 )
 
 
