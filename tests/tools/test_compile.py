@@ -32,10 +32,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(BUILD_TIMEOUT_S + TESTS_TIME
 
 # Of the modules themselves, and of a broker that is made of them.
 _TESTS = (
+    "unit/common/metrics/test_*.py",
     "unit/common/network/test_*.py",
+    "unit/common/protocol/test_headers.py",
     "unit/common/record/test_*.py",
+    "unit/common/test_compression.py",
+    "unit/metadata/test_metadata_cache.py",
     "unit/network/test_request_*.py",
+    "unit/purgatory/test_*.py",
     "unit/replication/test_*.py",
+    "unit/server/test_request_handler.py",
     "unit/storage/test_*_index.py",
     "unit/storage/test_leader_epoch_file_cache.py",
     "unit/storage/test_log_segment*.py",

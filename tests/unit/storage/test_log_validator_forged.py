@@ -16,7 +16,11 @@ from kafkapy.common.errors import (
     RecordTooLargeError,
     UnsupportedCompressionTypeError,
 )
-from kafkapy.common.record.legacy_record import write_legacy_record
+from kafkapy.common.record.legacy_record import (
+    ATTRIBUTES_OFFSET,
+    update_crc,
+    write_legacy_record,
+)
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.record import SimpleRecord
 from kafkapy.storage.log_validator import validate_produce_records
@@ -79,15 +83,9 @@ def with_length(body: bytes, change: int) -> bytes:
 
 def old_record(value: bytes | None, *, codec: int = 0, magic: int = 1, offset: int = 0) -> bytes:
     out = bytearray()
-    write_legacy_record(
-        out,
-        offset=offset,
-        magic=magic,
-        timestamp=5,
-        key=None,
-        value=value,
-        codec=codec,  # type: ignore[arg-type]
-    )
+    write_legacy_record(out, offset=offset, magic=magic, timestamp=5, key=None, value=value)
+    out[ATTRIBUTES_OFFSET] |= codec
+    update_crc(memoryview(out))
     return bytes(out)
 
 
