@@ -1,13 +1,13 @@
 """An offset together with where it lies on disk."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 UNKNOWN_OFFSET: Final = -1
 UNKNOWN_FILE_POSITION: Final = -1
 
 
-class LogOffsetMetadata(NamedTuple):
-    """An offset, its segment and its byte position there. A tuple: one is made per append.
+class LogOffsetMetadata:
+    """An offset, its segment and its byte position there. Constant after construction.
 
     Without segment and position (`message_offset_only`) it is just a number, as when it comes from
     a checkpoint or another broker.
@@ -15,9 +15,34 @@ class LogOffsetMetadata(NamedTuple):
     Ports: org.apache.kafka.storage.internals.log.LogOffsetMetadata
     """
 
-    message_offset: int
-    segment_base_offset: int = UNKNOWN_OFFSET
-    relative_position_in_segment: int = UNKNOWN_FILE_POSITION
+    __slots__ = ("message_offset", "relative_position_in_segment", "segment_base_offset")
+
+    def __init__(
+        self,
+        message_offset: int,
+        segment_base_offset: int = UNKNOWN_OFFSET,
+        relative_position_in_segment: int = UNKNOWN_FILE_POSITION,
+    ) -> None:
+        self.message_offset = message_offset
+        self.segment_base_offset = segment_base_offset
+        self.relative_position_in_segment = relative_position_in_segment
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, LogOffsetMetadata)
+            and self.message_offset == other.message_offset
+            and self.segment_base_offset == other.segment_base_offset
+            and self.relative_position_in_segment == other.relative_position_in_segment
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.message_offset)
+
+    def __repr__(self) -> str:
+        return (
+            f"LogOffsetMetadata({self.message_offset}, {self.segment_base_offset}, "
+            f"{self.relative_position_in_segment})"
+        )
 
     @property
     def message_offset_only(self) -> bool:

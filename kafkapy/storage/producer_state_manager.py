@@ -86,7 +86,7 @@ class ProducerStateManager:
             for txns in (self._unreplicated_txns, self._ongoing_txns)
             if txns
         ]
-        return min(firsts) if firsts else None
+        return min(firsts, key=lambda first: first.message_offset, default=None)
 
     @property
     def has_transactions(self) -> bool:

@@ -10,10 +10,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import get_ident
-from typing import Final
+from typing import Final, TypeAlias
 
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 _SAMPLES_PER_THREAD: Final = 256
+
+# One value for each histogram of a group.
+Row: TypeAlias = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +140,26 @@ class HistogramInstrument:
 
 
 class _HistogramGroupCell:
-    __slots__ = ("count", "rows", "totals")
+    """A thread's rows: the latest, those just before them, and of all older ones count and sums.
 
-    def __init__(self, size: int) -> None:
-        self.count = 0
-        self.totals = [0.0] * size
-        self.rows: deque[tuple[float, ...]] = deque(maxlen=_SAMPLES_PER_THREAD)
+    Only `latest` grows; when that is long enough another cell takes this one's place, so that
+    whoever is reading this one misses nothing and counts nothing twice.
+    """
+
+    __slots__ = ("before", "latest", "older_count", "older_totals")
+
+    def __init__(self, older_count: int, older_totals: Sequence[float], before: list[Row]) -> None:
+        self.older_count = older_count
+        self.older_totals = older_totals
+        self.before = before
+        self.latest: list[Row] = []
+
+    def next(self) -> "_HistogramGroupCell":
+        """The cell to go on with: the rows before the latest have become older ones."""
+        columns = zip(self.older_totals, *self.before, strict=True)
+        return _HistogramGroupCell(
+            self.older_count + len(self.before), [sum(column) for column in columns], self.latest
+        )
 
 
 class HistogramGroup:
@@ -157,25 +174,26 @@ class HistogramGroup:
         self._size = size
         self._cells: dict[int, _HistogramGroupCell] = {}
 
-    def update_all(self, rows: Sequence[tuple[float, ...]]) -> None:
-        """Many rows at once, for little more than the price of one."""
+    def update_all(self, rows: Sequence[Row]) -> None:
+        """Nothing is added up here: most rows are recorded between two looks at the metrics."""
         cell = self._cells.get(get_ident())
         if cell is None:
-            cell = self._cells[get_ident()] = _HistogramGroupCell(self._size)
-        cell.count += len(rows)
-        cell.rows.extend(rows)
-        totals = cell.totals
-        for index, values in enumerate(zip(*rows, strict=True)):
-            totals[index] += sum(values)
+            cell = self._cells[get_ident()] = _HistogramGroupCell(0, [0.0] * self._size, [])
+        cell.latest.extend(rows)
+        if len(cell.latest) >= _SAMPLES_PER_THREAD:
+            self._cells[get_ident()] = cell.next()
 
     def snapshot(self, index: int) -> HistogramSnapshot:
         """That of the histogram at this place in the rows."""
-        cells = list(self._cells.values())
-        return HistogramSnapshot(
-            sum(cell.count for cell in cells),
-            sum(cell.totals[index] for cell in cells),
-            _quantiles(row[index] for cell in cells for row in tuple(cell.rows)),
-        )
+        count = 0
+        total = 0.0
+        samples: list[float] = []
+        for cell in list(self._cells.values()):
+            values = [row[index] for row in (*cell.before, *cell.latest)]
+            count += cell.older_count + len(values)
+            total += cell.older_totals[index] + sum(values)
+            samples += values[-_SAMPLES_PER_THREAD:]
+        return HistogramSnapshot(count, total, _quantiles(samples))
 
 
 def _quantiles(values: Iterable[float]) -> tuple[tuple[float, float], ...]:

@@ -142,17 +142,17 @@ class ProduceHandler:
                 answer = topics[topic] = ProduceResponse.TopicProduceResponse(
                     name=topic, partition_responses=[]
                 )
-            answer.partition_responses.append(
-                ProduceResponse.PartitionProduceResponse(
-                    index=index,
-                    error_code=result.error.code,
-                    base_offset=result.base_offset,
-                    log_append_time_ms=result.log_append_time_ms,
-                    log_start_offset=result.log_start_offset,
-                    record_errors=_record_errors(result) if result.record_errors else [],
-                    error_message=result.error_message,
-                )
+            partition = ProduceResponse.PartitionProduceResponse(
+                index=index,
+                error_code=result.error.code,
+                base_offset=result.base_offset,
+                log_append_time_ms=result.log_append_time_ms,
+                log_start_offset=result.log_start_offset,
             )
+            if result.error is not _NONE:
+                partition.record_errors = _record_errors(result)
+                partition.error_message = result.error_message
+            answer.partition_responses.append(partition)
         return list(topics.values())
 
     def _add_leaders(self, request: Request, response: ProduceResponse) -> None:

@@ -9,6 +9,7 @@ from kafkapy.common.metrics.stats import Gauge, Histogram, HistogramSnapshot, Me
 SIZE = Gauge("kafka.log:type=Log,name=Size", "Bytes.", ("topic", "partition"))
 MESSAGES_IN = Meter("kafka.server:type=BrokerTopicMetrics,name=MessagesInPerSec", "In.", ("topic",))
 TOTAL_TIME = Histogram("kafka.network:type=RequestMetrics,name=TotalTimeMs", "Time.", ("request",))
+BYTES = Histogram("kafka.network:type=RequestMetrics,name=RequestBytes", "Size.", ("request",))
 
 
 def value_of(registry: MetricsRegistry, spec: MetricSpec) -> float | HistogramSnapshot:
@@ -60,6 +61,46 @@ def test_a_histogram_has_quantiles_count_and_sum() -> None:
     assert (snapshot.count, snapshot.total) == (100, 5050)
     assert snapshot.quantile(0.5) == 51
     assert snapshot.quantile(0.999) == 100
+
+
+@pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 1000])
+def test_histograms_of_a_group_are_as_if_each_were_alone(count: int) -> None:
+    registry = MetricsRegistry()
+    group = registry.histogram_group((TOTAL_TIME, BYTES), request="Produce")
+    alone = MetricsRegistry()
+    rows = [(number % 7, 1000 - number) for number in range(count)]
+
+    for start in range(0, count, 3):
+        group.update_all(rows[start : start + 3])
+    for time, size in rows:
+        alone.histogram(TOTAL_TIME, request="Produce").update(time)
+        alone.histogram(BYTES, request="Produce").update(size)
+
+    assert registry.histogram_group((TOTAL_TIME, BYTES), request="Produce") is group
+    if count:
+        assert set(registry.samples()) == set(alone.samples())
+    else:
+        assert group.snapshot(1) == alone.histogram(BYTES).snapshot()
+
+
+def test_no_row_of_any_thread_is_lost_or_counted_twice() -> None:
+    group = MetricsRegistry().histogram_group((TOTAL_TIME,))
+    threads = [
+        threading.Thread(target=lambda: [group.update_all([(1,), (1,)]) for _ in range(2000)])
+        for _ in range(4)
+    ]
+
+    for thread in threads:
+        thread.start()
+    seen = [0]
+    while any(thread.is_alive() for thread in threads):
+        snapshot = group.snapshot(0)
+        assert snapshot.count == snapshot.total >= seen[-1]
+        seen.append(snapshot.count)
+    for thread in threads:
+        thread.join()
+
+    assert group.snapshot(0).count == 16_000
 
 
 def test_an_unused_histogram_is_zero() -> None:
