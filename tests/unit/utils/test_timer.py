@@ -137,18 +137,22 @@ def test_task_without_delay_runs_at_once_on_the_executor_thread(timer):
     assert timer.size == 0
 
 
-def test_tasks_expire_in_order_across_wheels(timer):
+def test_tasks_expire_in_order_across_wheels():
+    time = MockTime()
+    timer = SystemTimer("test", time)
     ran = []
     for delay_ms in (90, 5, 45, 25, 1):
         timer.add(Task(delay_ms, lambda delay_ms=delay_ms: ran.append(delay_ms)))
     assert timer.size == 5
 
-    while timer.advance_clock(200):
+    time.sleep(90)
+    while timer.advance_clock(0):
         pass
 
     wait_until(lambda: len(ran) == 5)
     assert ran == [1, 5, 25, 45, 90]
     assert timer.size == 0
+    timer.close()
 
 
 def test_advance_clock_without_tasks_comes_back_empty_handed(timer):
