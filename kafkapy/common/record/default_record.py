@@ -416,27 +416,37 @@ def _walk_large_record(source: RecordInput, position: int, length: int) -> tuple
     data = source.refill(position, _MAX_RECORD_PREFIX_BYTES)
     timestamp_delta, position = read_varlong(data, 1)
     offset_delta, position = read_varint(data, position)
-    key_size, position = read_varint(data, position)
-    source.skip(position, max(key_size, 0))
-    _skip_sized(source)
-    data = source.refill(0, _MAX_VARINT_BYTES)
+    key_size, position = _skip_sized(source, position)
+    _, position = _skip_sized(source, position)
+    data = source.refill(position, _MAX_VARINT_BYTES)
     remaining = record_end - (source.bytes_read - len(data))
     count, position = _read_header_count(data, 0, remaining)
-    source.skip(position, 0)
     for _ in range(count):
-        if _skip_sized(source) < 0:
+        size, position = _skip_sized(source, position)
+        if size < 0:
             raise InvalidRecordError("record header has no key")
-        _skip_sized(source)
-    if source.bytes_read - len(source.data) != record_end:
+        _, position = _skip_sized(source, position)
+    data = source.refill(position, 0)
+    if source.bytes_read - len(data) != record_end:
         raise InvalidRecordError(f"record of {length} bytes does not end where it says")
     return timestamp_delta, offset_delta, key_size >= 0
 
 
-def _skip_sized(source: RecordInput) -> int:
-    """Skips bytes behind their size; the size, which is negative for null."""
-    size, position = read_varint(source.refill(0, _MAX_VARINT_BYTES), 0)
-    source.skip(position, max(size, 0))
-    return size
+def _skip_sized(source: RecordInput, position: int) -> tuple[int, int]:
+    """The size at the position, negative for null, and the position behind the bytes it is of.
+
+    The source moves on only when it has to: each move copies what is in sight, and a record may be
+    made of as many headers as bytes.
+    """
+    data = source.data
+    if len(data) - position < _MAX_VARINT_BYTES:
+        data = source.refill(position, _MAX_VARINT_BYTES)
+        position = 0
+    size, position = read_varint(data, position)
+    if size <= len(data) - position:
+        return size, position + max(size, 0)
+    source.skip(position, size)
+    return size, 0
 
 
 def write_with_timestamp(out: bytearray, record: RecordSlice, timestamp_delta: int) -> None:

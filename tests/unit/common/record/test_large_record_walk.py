@@ -1,17 +1,18 @@
 """Records too large to be held are walked piece by piece, with the same outcome."""
 
 import random
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from kafkapy.common.errors import InvalidRecordError
 from kafkapy.common.record import default_record
-from kafkapy.common.record.default_record import RecordWalk, walk_records
+from kafkapy.common.record.default_record import RecordWalk, read_record_fields, walk_records
 from kafkapy.common.record.memory_records import MemoryRecords
 from kafkapy.common.record.record import Header, SimpleRecord
 from kafkapy.common.record.record_batch import RECORD_BATCH_OVERHEAD
-from kafkapy.common.record.record_input import RecordInput
+from kafkapy.common.record.record_input import RecordInput, SectionInput
 
 _COUNT = 3
 
@@ -84,3 +85,28 @@ def test_large_record_is_never_held_whole() -> None:
 
     assert all_have_keys
     assert held <= 10_000
+
+
+def _in_two_pieces(section: memoryview) -> RecordInput:
+    middle = len(section) // 2
+    return RecordInput(b"", (bytes(section[:middle]), bytes(section[middle:])))
+
+
+@pytest.mark.parametrize("source_of", [SectionInput, _in_two_pieces])
+def test_time_for_a_header_does_not_depend_on_what_follows(
+    source_of: Callable[[memoryview], RecordInput],
+) -> None:
+    headers = (*(Header("", None) for _ in range(20_000)), Header("", bytes(4 * 1024 * 1024)))
+    batch = MemoryRecords.with_records(SimpleRecord(0, b"key", b"value", headers))
+    section = batch.buffer[RECORD_BATCH_OVERHEAD:]
+
+    walk_ns = _time_ns(lambda: walk_records(source_of(section), 1))
+    read_ns = _time_ns(lambda: list(read_record_fields(source_of(section), 1, 0, 0)))
+
+    assert walk_ns < 10 * read_ns
+
+
+def _time_ns(work: Callable[[], object]) -> int:
+    start_ns = time.thread_time_ns()
+    work()
+    return time.thread_time_ns() - start_ns
