@@ -348,6 +348,13 @@ class LogConfig:
         return DELETE in self.cleanup_policy
 
     @property
+    def max_segment_ms(self) -> int:
+        """The active segment is never compacted, so it must not outlive max.compaction.lag.ms."""
+        if self.compact:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
+
+    @property
     def init_file_size(self) -> int:
         return self.segment_bytes if self.preallocate else 0
 
@@ -388,7 +395,7 @@ class LogConfig:
     def random_segment_jitter(self, rng: random.Random) -> int:
         if self.segment_jitter_ms == 0:
             return 0
-        return rng.randrange(min(self.segment_jitter_ms, self.segment_ms))
+        return rng.randrange(min(self.segment_jitter_ms, self.max_segment_ms))
 
 
 def topic_keys() -> dict[str, ConfigKey]:

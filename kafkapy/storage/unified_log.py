@@ -521,7 +521,7 @@ class UnifiedLog:
         segment = self._local_log.segments.active_segment
         config = self._local_log.config
         if not segment.should_roll(
-            max_segment_ms=config.segment_ms,
+            max_segment_ms=config.max_segment_ms,
             max_segment_bytes=config.segment_bytes,
             messages_size=messages_size,
             max_timestamp=info.max_timestamp,

@@ -157,6 +157,10 @@ def test_jitter_is_below_both_bounds() -> None:
         for _ in range(200)
     }
     assert jitters == set(range(10))
+    compacted = LogConfig(
+        cleanup_policy=("compact",), max_compaction_lag_ms=1, segment_jitter_ms=50
+    )
+    assert compacted.random_segment_jitter(rng) == 0
 
 
 def test_log_dir_is_the_single_form_of_log_dirs() -> None:

@@ -53,6 +53,19 @@ def test_segment_rolls_by_the_time_of_its_records(storage: StorageHarness) -> No
     assert bases(log) == [0, 3, 6]
 
 
+@pytest.mark.parametrize("policy", ["compact", "delete"])
+def test_segment_of_a_compacted_log_rolls_by_max_compaction_lag(
+    storage: StorageHarness, policy: str
+) -> None:
+    """The active segment is never compacted: it must be closed for that in time."""
+    log = storage.open_log(storage.config(cleanup_policy=(policy,), max_compaction_lag_ms=1000))
+
+    for timestamp in (0, 1000, 1001):
+        append(log, "x", timestamp=TIMESTAMP + timestamp)
+
+    assert bases(log) == ([0, 2] if policy == "compact" else [0])
+
+
 def test_segment_without_timestamps_rolls_by_the_clock(storage: StorageHarness) -> None:
     log = storage.open_log(storage.config(segment_ms=1000))
     append(log, "x", timestamp=-1)
