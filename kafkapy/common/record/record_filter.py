@@ -26,6 +26,8 @@ from kafkapy.common.record.record_batch import (
     MutableRecordBatch,
 )
 
+_MAX_TIMESTAMP = (1 << 63) - 1
+
 
 class BatchRetention(Enum):
     """What happens to a batch.
@@ -109,7 +111,8 @@ class RecordFilter(ABC):
             if batch.delete_horizon_ms is None and (
                 has_tombstones or result.contains_marker_for_empty_txn
             ):
-                horizon_ms = self.current_time_ms + self.delete_retention_ms
+                # A retention without end does not fit into a timestamp.
+                horizon_ms = min(self.current_time_ms + self.delete_retention_ms, _MAX_TIMESTAMP)
             if len(retained) == count and horizon_ms is None:
                 return _unchanged(batch, count)
             return _rebuilt(batch, retained, horizon_ms)

@@ -252,6 +252,20 @@ def test_the_delete_horizon_is_set_once_and_leaves_timestamps_alone(
     assert batch.is_valid
 
 
+def test_tombstones_may_stay_for_ever(storage: StorageHarness, time: MockTime) -> None:
+    log = compacted_log(storage, delete_retention_ms=(1 << 63) - 1)
+    sent_ms = time.milliseconds()
+    put_each(log, time, [("a", "1"), ("b", "1"), ("a", None)])
+    log.roll()
+
+    for _ in range(2):
+        time.sleep(DELETE_RETENTION_MS)
+        clean(log, time)
+
+    assert pairs_of(log) == [("b", "1"), ("a", None)]
+    assert {record.timestamp for record in read_all(log)} == {sent_ms}
+
+
 def test_a_younger_tombstone_stays_when_an_older_one_goes(
     storage: StorageHarness, time: MockTime
 ) -> None:
