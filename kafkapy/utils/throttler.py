@@ -26,28 +26,38 @@ class Throttler:
         self._desired_rate_per_sec = desired_rate_per_sec
         self._period_start_ns = time.nanoseconds()
         self._observed_so_far = 0.0
+        # written under self._lock, read by anyone
+        self._sleep_until_ns = self._period_start_ns
 
     def maybe_throttle(self, observed: float, *, check: Callable[[], None] | None = None) -> None:
         """Something was done; sleeps once in a while if that is too much.
 
         `check` is called now and then during a sleep and may end it by raising.
         """
+        self._observe(observed)
+        # Without the lock: everybody of this rate sleeps, and each can be stopped.
+        while (left_ns := self._sleep_until_ns - self._time.nanoseconds()) >= _NS_PER_MS / 2:
+            self._time.sleep(min(round(left_ns / _NS_PER_MS), _CHECK_MS))
+            if check is not None:
+                check()
+
+    def update_desired_rate_per_sec(self, desired_rate_per_sec: float) -> None:
+        """Also ends a sleep that the old rate asked for."""
+        with self._lock:
+            if desired_rate_per_sec != self._desired_rate_per_sec:
+                self._desired_rate_per_sec = desired_rate_per_sec
+                self._start_period_locked(self._time.nanoseconds())
+
+    def _observe(self, observed: float) -> None:
         with self._lock:
             self._observed_so_far += observed
-            elapsed_ns = self._time.nanoseconds() - self._period_start_ns
+            now_ns = self._time.nanoseconds()
+            elapsed_ns = now_ns - self._period_start_ns
             if elapsed_ns <= self._check_interval_ns or self._observed_so_far <= 0:
                 return
             due_ns = self._observed_so_far / self._desired_rate_per_sec * _NS_PER_S
-            sleep_ms = round((due_ns - elapsed_ns) / _NS_PER_MS)
-            # The lock is held, so that the others of this rate wait as well.
-            while sleep_ms > 0:
-                self._time.sleep(min(sleep_ms, _CHECK_MS))
-                sleep_ms -= _CHECK_MS
-                if check is not None:
-                    check()
-            self._period_start_ns = self._time.nanoseconds()
-            self._observed_so_far = 0.0
+            self._start_period_locked(now_ns + max(round(due_ns - elapsed_ns), 0))
 
-    def update_desired_rate_per_sec(self, desired_rate_per_sec: float) -> None:
-        with self._lock:
-            self._desired_rate_per_sec = desired_rate_per_sec
+    def _start_period_locked(self, start_ns: int) -> None:
+        self._observed_so_far = 0.0
+        self._period_start_ns = self._sleep_until_ns = start_ns

@@ -1,5 +1,7 @@
 """Rates, and leaving the interpreter to others."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from kafkapy.utils.cpu_pacer import CpuPacer
@@ -65,6 +67,45 @@ def test_a_sleep_ends_when_the_work_must() -> None:
         throttler.maybe_throttle(1_000_000, check=stop)
 
     assert time.nanoseconds() - before == 100_000_000
+
+
+def test_a_new_rate_ends_a_sleep() -> None:
+    """Whoever has set too low a rate must not wait for the end of what it has brought about."""
+    time = MockTime()
+    throttler = Throttler(1, time, check_interval_ms=100)
+    time.sleep(101)
+    before = time.nanoseconds()
+
+    with ThreadPoolExecutor(1) as other:
+
+        def set_rate() -> None:
+            other.submit(throttler.update_desired_rate_per_sec, 1_000_000).result(timeout=5)
+
+        throttler.maybe_throttle(1_000_000, check=set_rate)
+
+    assert time.nanoseconds() - before == 100_000_000
+
+
+def test_all_of_a_rate_sleep_and_each_ends_when_its_work_must() -> None:
+    time = MockTime()
+    throttler = Throttler(1, time, check_interval_ms=100)
+    time.sleep(101)
+    before = time.nanoseconds()
+
+    def stop() -> None:
+        raise InterruptedError
+
+    with ThreadPoolExecutor(1) as other:
+
+        def stop_other() -> None:
+            sleeper = other.submit(throttler.maybe_throttle, 1, check=stop)
+            assert isinstance(sleeper.exception(timeout=5), InterruptedError)
+            stop()
+
+        with pytest.raises(InterruptedError):
+            throttler.maybe_throttle(1_000_000, check=stop_other)
+
+    assert time.nanoseconds() - before == 200_000_000
 
 
 def test_a_pacer_rests_after_its_share_of_work() -> None:
