@@ -47,12 +47,17 @@ def check_offset_index(
 
 
 def check_time_index(path: str, log: FileRecords, file_system: FileSystem) -> None:
-    """Raises CorruptIndexError unless the last two entries are in order and not zero."""
+    """Raises CorruptIndexError unless the last two entries are in order.
+
+    An entry of zeros was lost on its way to disk, unless the records are as old as that.
+    """
     entries = _last_entries(path, time_index.ENTRY, 2, file_system)
     if not entries:
         # A closed segment with records has an entry, unless they carry no timestamps.
         return
     previous_timestamp, previous_relative = 0, -1
+    if time_index.ENTRY.unpack_from(entries)[0] == 0 and _first_timestamp(path, log) <= 0:
+        previous_timestamp = -1
     for timestamp, relative in time_index.ENTRY.iter_unpack(entries):
         if (
             timestamp <= previous_timestamp
@@ -61,6 +66,15 @@ def check_time_index(path: str, log: FileRecords, file_system: FileSystem) -> No
         ):
             raise CorruptIndexError(f"{path} ends with entries that are not of this segment")
         previous_timestamp, previous_relative = timestamp, relative
+
+
+def _first_timestamp(path: str, log: FileRecords) -> int:
+    """The greatest one of the first batch."""
+    try:
+        first = next(log.batches(), None)
+    except CorruptRecordError as e:
+        raise CorruptIndexError(f"{path} cannot be checked: {e}") from e
+    return time_index.NO_TIMESTAMP if first is None else first.max_timestamp
 
 
 def _last_entries(path: str, entry: struct.Struct, count: int, file_system: FileSystem) -> bytes:

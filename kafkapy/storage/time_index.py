@@ -107,7 +107,7 @@ class TimeIndex(AbstractIndex):
             )
         if not self._entries:
             return
-        if self._last_entry.timestamp < self.entry(0).timestamp or self._last_entry.timestamp <= 0:
+        if self._entries > 1 and self._last_entry.timestamp <= self.entry(0).timestamp:
             raise CorruptIndexError(f"The timestamps of {self.path} do not increase")
         if self._last_entry.offset < self.base_offset:
             raise CorruptIndexError(f"The last offset of {self.path} is below its base")

@@ -79,6 +79,24 @@ def test_clean_start_does_not_read_the_records(storage: StorageHarness) -> None:
     assert storage.open_log(recovery_point=12).log_end_offset == 12
 
 
+@pytest.mark.parametrize("timestamps", [(0, 0, 0), (0, 0, 5), (-1, -1, 0)])
+def test_indexes_of_records_from_the_beginning_of_time_are_not_built_anew(
+    storage: StorageHarness, timestamps: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A timestamp of 0 is one: not every entry with it was lost on its way to disk."""
+    config = storage.config(index_interval_bytes=0)
+    log = storage.open_log(config)
+    for timestamp in timestamps:
+        append(log, "x", timestamp=timestamp)
+    log.roll()
+    append(log, "x", timestamp=0)
+    log.close()
+
+    storage.open_log(config, recovery_point=log.log_end_offset).close()
+
+    assert "anew" not in caplog.text
+
+
 def test_crash_recovers_from_the_recovery_point_only(storage: StorageHarness) -> None:
     log = storage.open_log()
     fill(log)
