@@ -38,14 +38,27 @@ def _number(layout: str) -> Deserializer:
     return deserialize
 
 
+def _boolean(data: bytes) -> bytes:
+    if data not in (b"\0", b"\1"):
+        raise KafkaError("a boolean is one byte, 0 or 1")
+    return boolean(data == b"\1").encode()
+
+
+def _uuid(data: bytes) -> bytes:
+    try:
+        return str(uuid.UUID(data.decode())).encode()
+    except ValueError as e:
+        raise KafkaError(f"not a UUID: {e}") from e
+
+
 # By the last part of the names of Kafka's classes.
 DESERIALIZERS: dict[str, Deserializer] = {
     "StringDeserializer": lambda data: data.decode("utf-8", "replace").encode(),
     "ShortDeserializer": _number(">h"),
     "IntegerDeserializer": _number(">i"),
     "LongDeserializer": _number(">q"),
-    "BooleanDeserializer": lambda data: boolean(data != b"\0").encode(),
-    "UUIDDeserializer": lambda data: str(uuid.UUID(data.decode())).encode(),
+    "BooleanDeserializer": _boolean,
+    "UUIDDeserializer": _uuid,
 }
 
 

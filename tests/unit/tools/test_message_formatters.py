@@ -78,6 +78,12 @@ def test_a_record_without_a_timestamp_says_so() -> None:
         ("IntegerDeserializer", b"\0\0\1\0", b"256\n"),
         ("LongDeserializer", b"\0" * 7 + b"\1", b"1\n"),
         ("BooleanDeserializer", b"\1", b"true\n"),
+        ("BooleanDeserializer", b"\0", b"false\n"),
+        (
+            "UUIDDeserializer",
+            b"C0FFEE00-0000-4000-8000-000000000001",
+            b"c0ffee00-0000-4000-8000-000000000001\n",
+        ),
         ("StringDeserializer", b"\xff", b"\xef\xbf\xbd\n"),
         ("ByteArrayDeserializer", b"\xff", b"\xff\n"),
     ],
@@ -91,6 +97,21 @@ def test_values_are_deserialized(deserializer: str, data: bytes, expected: bytes
 def test_a_value_of_the_wrong_size_is_an_error() -> None:
     with pytest.raises(KafkaError, match="3 bytes are not a number of 8 bytes"):
         _shown(_record(b"abc"), {"value.deserializer": "LongDeserializer"})
+
+
+@pytest.mark.parametrize(
+    ("deserializer", "data"),
+    [
+        ("BooleanDeserializer", b""),
+        ("BooleanDeserializer", b"\2"),
+        ("BooleanDeserializer", b"\1\1"),
+        ("UUIDDeserializer", b"null"),
+        ("UUIDDeserializer", b"\xff" * 36),
+    ],
+)
+def test_a_value_of_another_kind_is_an_error(deserializer: str, data: bytes) -> None:
+    with pytest.raises(KafkaError):
+        _shown(_record(data), {"value.deserializer": deserializer})
 
 
 def test_unknown_names_are_refused() -> None:
