@@ -22,7 +22,7 @@ _COMPRESSION_WITHOUT_NAME = "gzip"
 # option's default.
 _SETTINGS = (
     ("--timeout", "linger.ms", 1000, "how long a batch that is not full waits for more, in ms"),
-    ("--request-required-acks", "acks", -1, "who must have a record: 0, 1, or -1 for all in sync"),
+    ("--request-required-acks", "acks", -1, "who must have a record: 0, 1, or all (-1) in sync"),
     ("--request-timeout-ms", "request.timeout.ms", 1500, "how long to wait for an answer, in ms"),
     ("--message-send-max-retries", "retries", 3, "how often a batch that failed is sent again"),
     ("--retry-backoff-ms", "retry.backoff.ms", 100, "the wait before that, in ms"),
@@ -60,7 +60,10 @@ def parser() -> CommandParser:
     )
     for option, setting, default, meaning in _SETTINGS:
         command.add_argument(
-            option, metavar="N", type=int, help=f"{meaning} ({setting}; default {default})"
+            option,
+            metavar="N",
+            type=str if setting == "acks" else int,
+            help=f"{meaning} ({setting}; default {default})",
         )
     command.add_argument(
         "--property",

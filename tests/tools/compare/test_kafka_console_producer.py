@@ -44,6 +44,7 @@ def _records(broker: Broker, topic: str, count: int) -> list[tuple[object, ...]]
         ),
         (("--sync", "--compression-codec", "zstd"), "a\nb\n"),
         (("--compression-codec",), "a\n"),
+        (("--request-required-acks", "all"), "a\n"),
     ],
 )
 def test_lines_become_the_same_records(
