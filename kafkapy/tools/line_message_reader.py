@@ -67,6 +67,9 @@ class LineMessageReader:
             if names[first] == names[second]:
                 raise InvalidConfigurationError(f"{first} and {second} may not be equal")
         for name, separator in {**names, "key.separator": self.key_separator}.items():
+            is_used = self.parse_key if name == "key.separator" else self.parse_headers
+            if is_used and not separator:
+                raise InvalidConfigurationError(f"{name} may not be empty")
             if self.null_marker == separator:
                 raise InvalidConfigurationError(f"null.marker and {name} may not be equal")
 
@@ -91,7 +94,7 @@ class LineMessageReader:
             self._bytes(rest),
             []
             if headers is None or headers == self.null_marker
-            else [self._header(pair, number) for pair in headers.split(self.headers_separator)],
+            else [self._header(pair, number) for pair in self._pairs(headers)],
         )
 
     def _split(
@@ -103,6 +106,13 @@ class LineMessageReader:
         if self.ignore_error:
             return None, rest
         raise KafkaError(f"No {name} found on line number {number}: '{line}'")
+
+    def _pairs(self, headers: str) -> list[str]:
+        """A separator may end the headers too."""
+        pairs = headers.split(self.headers_separator)
+        while len(pairs) > 1 and not pairs[-1]:
+            pairs.pop()
+        return pairs
 
     def _header(self, pair: str, number: int) -> tuple[str, bytes | None]:
         key, found, value = pair.partition(self.headers_key_separator)
