@@ -240,6 +240,8 @@ class ConsoleConsumer:
 def _check(command: CommandParser, parsed: argparse.Namespace) -> None:
     if (parsed.topic is None) == (parsed.include is None and parsed.whitelist is None):
         command.error("Exactly one of --include/--topic is required")
+    if "" in (parsed.topic, parsed.include, parsed.whitelist):
+        command.error("--include/--topic may not be empty")
     if parsed.partition is None:
         if parsed.offset is not None:
             command.error("The partition is required when offset is specified")
@@ -250,7 +252,7 @@ def _check(command: CommandParser, parsed: argparse.Namespace) -> None:
         command.error("Options from-beginning and offset cannot be specified together")
     if parsed.offset is not None:
         parsed.offset = parsed.offset.lower()
-        if parsed.offset not in (_EARLIEST, _LATEST) and not parsed.offset.isdigit():
+        if parsed.offset not in (_EARLIEST, _LATEST) and not parsed.offset.isdecimal():
             command.error(
                 f"The offset {parsed.offset!r} is none: it is earliest, latest or a number from 0"
             )

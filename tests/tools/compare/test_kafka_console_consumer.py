@@ -188,10 +188,13 @@ def test_internal_topics_are_shown_as_json(
     [
         (),
         ("--topic", "t", "--include", "t"),
+        ("--topic", ""),
+        ("--include", ""),
         ("--topic", "t", "--offset", "3"),
         ("--include", "t", "--partition", "0"),
         ("--topic", "t", "--partition", "0", "--offset", "-3"),
         ("--topic", "t", "--partition", "0", "--offset", "first"),
+        ("--topic", "t", "--partition", "0", "--offset", "²"),
         ("--topic", "t", "--partition", "0", "--offset", "1", "--from-beginning"),
         ("--topic", "t", "--partition", "0", "--group", "g"),
         ("--topic", "t", "--group", "g", "--consumer-property", "group.id=h"),
