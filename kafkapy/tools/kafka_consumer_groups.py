@@ -146,8 +146,11 @@ def _check(command: CommandParser, parsed: argparse.Namespace) -> str:
             ("--reset-offsets",),
         ),
         "--topic": ("--reset-offsets", "--delete-offsets"),
+        "--group": tuple(action for action in _ACTIONS if action != "--list"),
     }.items():
         rules.only_with(option, actions)
+    if parsed.timeout < 0:
+        command.error(f"--timeout {parsed.timeout}: it must not be negative")
     rules.refused("--group", "--all-groups")
     match action:
         case "--describe":

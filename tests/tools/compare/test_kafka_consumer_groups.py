@@ -275,6 +275,8 @@ def test_groups_are_deleted(apache: ApacheTools, broker: Broker, groups: Groups)
         "--reset-offsets --dry-run --group IDLE --to-datetime 2023-11-14 --topic X",
         "--reset-offsets --dry-run --group IDLE --by-duration 1h --topic X",
         "--reset-offsets --dry-run --group IDLE --from-file /nowhere",
+        "--list --timeout -1",
+        "--describe --group IDLE --timeout -1",
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_1(
@@ -297,6 +299,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_1(
         "--list --state nonsense",
         "--list --type nonsense",
         "--list --verbose",
+        "--list --group IDLE",
         "--describe",
         "--describe --group IDLE --type",
         "--describe --group IDLE --members --state",
