@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from kafkapy.clients.admin import AdminClient, OffsetSpec
 from kafkapy.common.command_line import CommandParser, fail, run_command
@@ -22,6 +23,7 @@ _TIMES = {
     "earliest-local": OffsetSpec.EARLIEST_LOCAL,
     "latest-tiered": OffsetSpec.LATEST_TIERED,
 }
+_MAX_LONG = 2**63 - 1
 _RULE = re.compile(
     r"(?P<topic>[^:,]*)(?::(?:(?P<partition>[0-9]*)|(?P<first>[0-9]*)-(?P<end>[0-9]*)))?"
 )
@@ -93,13 +95,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _spec(time: str) -> int:
-    spec = _TIMES.get(time)
-    if spec is not None:
-        return spec
-    try:
-        return int(time)
-    except ValueError:
+    spec: int | None = _TIMES.get(time)
+    if spec is None:
+        with suppress(ValueError):
+            spec = int(time)
+    if spec is None or abs(spec) > _MAX_LONG:
         fail(f"--time {time}: expected {', '.join(_TIMES)} or a time in ms")
+    return spec
 
 
 def _all_partitions(admin: AdminClient) -> list[TopicPartition]:
@@ -116,7 +118,8 @@ def _filter(parsed: argparse.Namespace) -> Filter:
     if parsed.topic_partitions is not None:
         rules = [_rule(word, exclude_internal) for word in parsed.topic_partitions.split(",")]
         return lambda partition: any(rule(partition) for rule in rules)
-    topics = TopicFilter(parsed.topic or ".*")
+    # An empty expression, of a variable that is not set perhaps, means no topic and not all.
+    topics = TopicFilter(".*" if parsed.topic is None else parsed.topic)
     numbers = None
     if parsed.partitions:
         try:

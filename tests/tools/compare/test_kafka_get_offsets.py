@@ -70,6 +70,8 @@ def test_offsets_of_all_topics_are_shown(
         "--topic P-x --partitions 9",
         "--topic P-x --partitions x",
         "--topic P-x --time x",
+        f"--topic P-x --time {2**63}",
+        "--topic=",
         "--topic-partitions P-x:a",
         "--topic-partitions P-x --topic y",
         "--topic-partitions P-x --partitions 0",
