@@ -13,10 +13,11 @@ and a launcher bin/kafka-x, which is the same file for all in kafkapy/tools.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from kafkapy import __version__
 from kafkapy.common.errors import KafkaError
@@ -27,6 +28,7 @@ Run = Callable[[Sequence[str]], int]
 # What a shell reports for a process that SIGINT or SIGPIPE has ended.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def name_and_version() -> str:
@@ -41,6 +43,7 @@ def fail(message: str) -> NoReturn:
 
 def run_command(command: Run, arguments: Sequence[str] | None = None) -> int:
     """`command` with the process's arguments unless given; expected errors become one line."""
+    _open_closed_streams()
     try:
         code = command(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
@@ -49,11 +52,34 @@ def run_command(command: Run, arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader, `head` for one, has seen enough. What is buffered still must not be written
-        # when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader, `head` for one, has seen enough.
+        _drop_output()
         return _BROKEN_PIPE
+    except OSError as e:
+        if e.errno not in _FULL:
+            raise
+        _drop_output()
+        fail(f"Cannot write: {e.strerror}")
     return code
+
+
+def _open_closed_streams() -> None:
+    """A standard stream that the process was started without is as good as /dev/null.
+
+    Python has None in its place, and print(file=None) writes to standard output.
+    """
+    sys.stdin = sys.stdin or _open_null("r")
+    sys.stdout = sys.stdout or _open_null("w")
+    sys.stderr = sys.stderr or _open_null("w")
+
+
+def _open_null(mode: str) -> IO[str]:
+    return open(os.devnull, mode)
+
+
+def _drop_output() -> None:
+    """What is buffered still must not be written when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class CommandParser(argparse.ArgumentParser):

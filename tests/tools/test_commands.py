@@ -27,6 +27,16 @@ def _run(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _in_shell(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", f"{ROOT / 'bin'}/{line}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHON": sys.executable},
+    )
+
+
 @pytest.mark.parametrize("command", _COMMANDS)
 def test_launcher_shows_the_help_of_its_command(command: str) -> None:
     shown = _run(command, "--help")
@@ -68,6 +78,26 @@ def test_an_unknown_option_is_one_line_and_exit_code_1(command: str) -> None:
 
     assert (outcome.code, outcome.stdout) == (1, "")
     assert len(outcome.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_one_line_and_exit_code_1() -> None:
+    ended = _in_shell("kafka-completion bash >/dev/full")
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "Cannot write: No space left on device\n"
+
+
+def test_closed_standard_streams_are_as_good_as_none() -> None:
+    ended = _in_shell("kafka-completion bash >&-")
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_what_belongs_on_a_closed_standard_error_is_not_on_standard_output() -> None:
+    ended = _in_shell("kafka-topics --no-such-option 2>&-")
+
+    assert (ended.returncode, ended.stdout) == (1, "")
 
 
 @pytest.mark.parametrize("command", _COMMANDS)
