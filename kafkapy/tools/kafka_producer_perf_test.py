@@ -103,7 +103,7 @@ def run(arguments: Sequence[str]) -> int:
     settings = known_settings(ProducerConfig, _producer_properties(parsed))
     time = SystemTime()
     with DeferredTermination() as termination, KafkaProducer(properties=settings) as producer:
-        stats = ProducerStats(parsed.num_records, time)
+        stats = ProducerStats(parsed.num_records, time, termination)
         _write(parsed, producer, payload, stats=stats, time=time, termination=termination)
         if parsed.print_metrics:
             producer.flush()
@@ -126,8 +126,9 @@ class ProducerStats:
     Ports: org.apache.kafka.tools.ProducerPerformance.Stats
     """
 
-    def __init__(self, num_records: int, time: Time) -> None:
+    def __init__(self, num_records: int, time: Time, termination: DeferredTermination) -> None:
         # constant after construction
+        self._termination = termination
         self._time = time
         self._sampling = max(1, num_records // _MAX_LATENCIES)
         self._started_ms = time.hi_res_clock_ms()
@@ -173,7 +174,10 @@ class ProducerStats:
         self._window_latency_ms += latency_ms
         self._window_max_latency_ms = max(self._window_max_latency_ms, latency_ms)
         if now_ms - self._window_started_ms >= _REPORTING_INTERVAL_MS:
-            self._print_window(now_ms)
+            try:
+                self._print_window(now_ms)
+            except OSError as e:
+                self._termination.ask(e)
             self._start_window(now_ms)
 
     def _print_window(self, now_ms: int) -> None:

@@ -167,10 +167,16 @@ class VerifiableConsumer(ConsumerRebalanceListener):
         self._events.emit("shutdown_complete")
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        self._events.emit("partitions_assigned", partitions=_partitions(assigned))
+        self._tell_of("partitions_assigned", assigned)
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        self._events.emit("partitions_revoked", partitions=_partitions(revoked))
+        self._tell_of("partitions_revoked", revoked)
+
+    def _tell_of(self, name: str, partitions: Collection[TopicPartition]) -> None:
+        try:
+            self._events.emit(name, partitions=_partitions(partitions))
+        except OSError as e:
+            self._termination.ask(e)
 
     def _receive(
         self, polled: Mapping[TopicPartition, list[ConsumerRecord]]

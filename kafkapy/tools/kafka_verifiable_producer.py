@@ -159,7 +159,7 @@ class VerifiableProducer:
     ) -> Callable[[RecordMetadata | None, KafkaError | None], None]:
         def on_completion(metadata: RecordMetadata | None, error: KafkaError | None) -> None:
             if metadata is None:
-                self._events.emit(
+                self._emit(
                     "producer_send_error",
                     topic=self._parsed.topic,
                     key=key,
@@ -169,7 +169,7 @@ class VerifiableProducer:
                 )
                 return
             self._acked += 1
-            self._events.emit(
+            self._emit(
                 "producer_send_success",
                 key=key,
                 value=value,
@@ -179,6 +179,13 @@ class VerifiableProducer:
             )
 
         return on_completion
+
+    def _emit(self, name: str, **fields: object) -> None:
+        """From the sender's thread."""
+        try:
+            self._events.emit(name, **fields)
+        except OSError as e:
+            self._termination.ask(e)
 
     def close(self) -> None:
         """Waits for what is under way."""

@@ -41,6 +41,14 @@ class DeferredTermination:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def ask(self, error: BaseException) -> None:
+        """To end by this error, as by a signal: for callbacks, of whose errors a client only logs.
+
+        May be called by any thread.
+        """
+        if self._asked is None:
+            self._asked = error
+
     def raise_if_asked(self) -> None:
         if self._asked is not None:
             raise self._asked

@@ -71,6 +71,44 @@ def test_a_command_ends_tidily_when_it_is_told_to(
     assert ("shutdown_complete" in said) == ("verifiable" in command)
 
 
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("kafka_verifiable_producer", "--throughput 1000 {server}"),
+        ("kafka_verifiable_consumer", "--group-id g-{name} {server}"),
+        (
+            "kafka_producer_perf_test",
+            "--num-records 10000000 --record-size 9 --throughput 1000"
+            " --producer-props bootstrap.servers={address}",
+        ),
+    ],
+)
+def test_a_command_that_reports_from_callbacks_ends_quietly_when_nobody_reads_on(
+    broker: Broker, make_topic: MakeTopic, command: str, options: str
+) -> None:
+    name = make_topic()
+    filled = options.format(
+        name=name, address=broker.bootstrap, server=f"--bootstrap-server {broker.bootstrap}"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", f"kafkapy.tools.{command}", "--topic", name, *filled.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            if "verifiable" in command:
+                process.stdout.readline()  # this one is not written by a callback
+            process.stdout.close()
+            process.wait(_TIMEOUT_S)
+            errors = process.stderr.read()
+        finally:
+            process.kill()
+
+    assert (process.returncode, errors) == (141, "")
+
+
 def _await_record(broker: Broker, topic: str) -> None:
     with KafkaConsumer(bootstrap_servers=broker.bootstrap) as consumer:
         partition = TopicPartition(topic, 0)
