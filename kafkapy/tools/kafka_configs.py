@@ -93,7 +93,7 @@ def _added(parsed: argparse.Namespace) -> dict[str, str]:
     if parsed.add_config is None:
         return load_property_file(parsed.add_config_file)
     added = {}
-    for word in _SEPARATOR.split(parsed.add_config):
+    for word in _SEPARATOR.split(parsed.add_config.rstrip(",")):
         name, separator, value = word.partition("=")
         if not separator or not name.strip():
             fail(f"--add-config {word}: expected name=value")
@@ -102,8 +102,12 @@ def _added(parsed: argparse.Namespace) -> dict[str, str]:
 
 
 def _deleted(parsed: argparse.Namespace) -> list[str]:
-    words = (parsed.delete_config or "").split(",")
-    return [word.strip() for word in words if word.strip()]
+    if parsed.delete_config is None:
+        return []
+    names = [word.strip() for word in parsed.delete_config.split(",") if word.strip()]
+    if not names:
+        fail("--delete-config names no setting")
+    return names
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def test_settings_of_a_topic_are_set_from_a_file_and_taken_away(
     _ours(
         broker,
         *("--alter", "--topic", topic, "--delete-config", "retention.ms"),
-        *("--add-config", "segment.ms=7200000"),
+        *("--add-config", "segment.ms=7200000,"),
     )
 
     shown = compare(
@@ -196,6 +196,7 @@ def test_what_the_broker_refuses_is_told_in_its_words(
         "--alter --topic A --add-config retention.ms=1,x",
         "--alter --topic A --add-config =1",
         "--alter --topic A --delete-config retention.ms",
+        "--alter --topic A --delete-config=",
         "--alter --topic A --add-config a=b --add-config-file f",
         "--alter --topic A --add-config-file /nowhere",
         "--alter --entity-type topics --add-config retention.ms=5",
