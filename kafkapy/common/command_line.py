@@ -28,7 +28,7 @@ Run = Callable[[Sequence[str]], int]
 # What a shell reports for a process that SIGINT or SIGPIPE has ended.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_OUTPUT_ERRORS = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def name_and_version() -> str:
@@ -56,11 +56,16 @@ def run_command(command: Run, arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return _BROKEN_PIPE
     except OSError as e:
-        if e.errno not in _FULL:
+        if not is_of_output(e):
             raise
         _drop_output()
         fail(f"Cannot write: {e.strerror}")
     return code
+
+
+def is_of_output(error: OSError) -> bool:
+    """Whether it came of writing: nobody reads on, or a disk is full. run_command tells of it."""
+    return error.errno in _OUTPUT_ERRORS
 
 
 def _open_closed_streams() -> None:

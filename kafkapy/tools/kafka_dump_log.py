@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from kafkapy.common.command_line import CommandParser, fail, run_command
+from kafkapy.common.command_line import CommandParser, fail, is_of_output, run_command
 from kafkapy.tools.log_dump import ALL_BYTES, DumpOptions, LogDump
 from kafkapy.tools.log_record_decoders import (
     BYTES_DECODERS,
@@ -95,6 +95,8 @@ def run(arguments: Sequence[str]) -> int:
         try:
             dump.dump(file)
         except OSError as e:
+            if is_of_output(e):
+                raise
             fail(f"Cannot read {file}: {e.strerror}")
     dump.print_findings()
     return 0

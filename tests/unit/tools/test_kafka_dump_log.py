@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,23 @@ def test_batches_and_records_are_shown(segment: Path) -> None:
         f"| offset: 6 CreateTime: {TIMESTAMP} keySize: 1 valueSize: 1 sequence: -1 headerKeys: []"
         " key: k payload: b"
     )
+
+
+def test_it_ends_quietly_when_nobody_reads_on(segment: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-u", "-m", "kafkapy.tools.kafka_dump_log", "--files", str(segment)],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    finally:
+        os.close(write)
+
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_nothing_is_written_to_what_is_looked_at(segment: Path) -> None:
