@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from decimal import Decimal
 
 from kafkapy.clients.admin import (
     AdminClient,
@@ -21,6 +20,7 @@ from kafkapy.clients.admin.client_quota import CLIENT_ID, IP, USER
 from kafkapy.clients.admin.user_scram_credential import DEFAULT_ITERATIONS
 from kafkapy.common.command_line import fail
 from kafkapy.tools.config_entities import ConfigEntity, EntityType
+from kafkapy.tools.java_text import double
 
 _QUOTA_ENTITIES = {EntityType.USER: USER, EntityType.CLIENT: CLIENT_ID, EntityType.IP: IP}
 _TITLES = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
@@ -33,8 +33,6 @@ _MECHANISMS = {
     "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
 }
 _CREDENTIAL = re.compile(r"(?:iterations=(?P<iterations>[0-9]+),)?password=(?P<password>.+)")
-_MAX_PLAIN_DOUBLE = 1e7
-_MIN_PLAIN_DOUBLE = 1e-3
 
 
 class ClientConfigs:
@@ -50,7 +48,7 @@ class ClientConfigs:
         quotas = self._quotas(entities)
         lines = []
         for entity, values in quotas.items():
-            shown = ", ".join(f"{name}={java_double(values[name])}" for name in sorted(values))
+            shown = ", ".join(f"{name}={double(values[name])}" for name in sorted(values))
             lines.append(f"Quota configs for {_title(entity)} are {shown}")
         for line in sorted(lines):
             print(line)
@@ -148,11 +146,3 @@ def _title(entity: ClientQuotaEntity) -> str:
         for kind, title in _TITLES.items()
         if kind in entries
     )
-
-
-def java_double(value: float) -> str:
-    """As Java writes it: 1024.0, 1.0E7."""
-    if value == 0 or _MIN_PLAIN_DOUBLE <= abs(value) < _MAX_PLAIN_DOUBLE:
-        return repr(float(value))
-    mantissa, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"

@@ -19,7 +19,7 @@ from kafkapy.common.protocol.messages.transaction_log_key import TransactionLogK
 from kafkapy.common.protocol.messages.transaction_log_value import TransactionLogValue
 from kafkapy.common.protocol.schema import Message
 from kafkapy.common.record.record import TimestampType
-from kafkapy.tools.java_text import boolean, is_true, timestamp_type
+from kafkapy.tools.java_text import boolean, double, is_true, single, timestamp_type
 from kafkapy.tools.message_json import json_line, message_to_json
 
 Deserializer = Callable[[bytes], bytes]
@@ -27,13 +27,13 @@ Deserializer = Callable[[bytes], bytes]
 _VERSION = struct.Struct(">h")
 
 
-def _number(layout: str) -> Deserializer:
+def _number(layout: str, text: Callable[[Any], str] = str) -> Deserializer:
     number = struct.Struct(layout)
 
     def deserialize(data: bytes) -> bytes:
         if len(data) != number.size:
             raise KafkaError(f"{len(data)} bytes are not a number of {number.size} bytes")
-        return str(number.unpack(data)[0]).encode()
+        return text(number.unpack(data)[0]).encode()
 
     return deserialize
 
@@ -57,6 +57,8 @@ DESERIALIZERS: dict[str, Deserializer] = {
     "ShortDeserializer": _number(">h"),
     "IntegerDeserializer": _number(">i"),
     "LongDeserializer": _number(">q"),
+    "FloatDeserializer": _number(">f", single),
+    "DoubleDeserializer": _number(">d", double),
     "BooleanDeserializer": _boolean,
     "UUIDDeserializer": _uuid,
 }

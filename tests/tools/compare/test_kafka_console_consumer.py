@@ -1,5 +1,6 @@
 """kafka-console-consumer beside Apache Kafka's, on the same records."""
 
+import struct
 import uuid
 from collections.abc import Iterator
 
@@ -104,6 +105,27 @@ def test_numbers_are_shown_by_deserializers(
     )
 
     assert shown.stdout == "7\t-5\n"
+
+
+def test_fractions_are_shown_by_deserializers(
+    compare: Compare, broker: Broker, make_topic: MakeTopic, producer: KafkaProducer
+) -> None:
+    topic = make_topic()
+    numbers = [0.0, -0.5, 0.1, 1 / 3, 123456.789, 1e-5, 12345678.0, 1e30, float("inf")]
+    for number in numbers:
+        value, key = struct.pack(">d", number), struct.pack(">f", number)
+        producer.send(topic, value, key=key).get(10)
+    prefix = "org.apache.kafka.common.serialization."
+
+    shown = compare(
+        "kafka-console-consumer",
+        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--from-beginning"),
+        *("--max-messages", str(len(numbers)), "--property", "print.key=true"),
+        *("--property", f"key.deserializer={prefix}FloatDeserializer"),
+        *("--property", f"value.deserializer={prefix}DoubleDeserializer"),
+    )
+
+    assert shown.lines[3] == "0.33333334\t0.3333333333333333"
 
 
 def test_aborted_records_are_left_out_if_asked(
