@@ -29,12 +29,12 @@ def add_command_config(parser: argparse.ArgumentParser, option: str = "--command
     )
 
 
-def load_property_file(path: str | None) -> dict[str, str]:
+def load_property_file(path: str | None, *, keep_blanks: bool = False) -> dict[str, str]:
     """Its properties; none without a file."""
     if path is None:
         return {}
     try:
-        return load_properties(Path(path))
+        return load_properties(Path(path), keep_blanks=keep_blanks)
     except (OSError, UnicodeDecodeError) as e:
         fail(f"Cannot read {path}: {getattr(e, 'strerror', None) or e}")
 

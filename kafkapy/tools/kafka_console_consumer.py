@@ -259,7 +259,7 @@ def _check(command: CommandParser, parsed: argparse.Namespace) -> None:
 
 
 def _formatter(parsed: argparse.Namespace) -> MessageFormatter:
-    properties = load_property_file(parsed.formatter_config)
+    properties = load_property_file(parsed.formatter_config, keep_blanks=True)
     properties |= parse_key_values(parsed.property, "--property")
     for side in ("key", "value"):
         deserializer = getattr(parsed, f"{side}_deserializer")

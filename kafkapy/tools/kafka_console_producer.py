@@ -104,7 +104,8 @@ def run(arguments: Sequence[str]) -> int:
     if parsed.line_reader.rpartition(".")[2].rpartition("$")[2] != "LineMessageReader":
         fail(f"--line-reader {parsed.line_reader}: only {_LINE_READER} is there")
     reader = LineMessageReader.of(
-        load_property_file(parsed.reader_config) | parse_key_values(parsed.property, "--property")
+        load_property_file(parsed.reader_config, keep_blanks=True)
+        | parse_key_values(parsed.property, "--property")
     )
     settings = known_settings(ProducerConfig, _producer_properties(parsed, servers))
     with DeferredTermination() as termination, KafkaProducer(properties=settings) as producer:

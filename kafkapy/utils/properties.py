@@ -9,15 +9,21 @@ _SEPARATOR = re.compile(r"(?<!\\)(?:\s*[=:]\s*|\s+)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
-def load_properties(path: Path) -> dict[str, str]:
+def load_properties(path: Path, *, keep_blanks: bool = False) -> dict[str, str]:
     """Raises OSError if the file cannot be read, UnicodeDecodeError if it is not text."""
-    return parse_properties(path.read_text(encoding="utf-8"))
+    return parse_properties(path.read_text(encoding="utf-8"), keep_blanks=keep_blanks)
 
 
-def parse_properties(text: str) -> dict[str, str]:
-    """Comments (# and !), continuation lines and backslash escapes; a later line wins."""
+def parse_properties(text: str, *, keep_blanks: bool = False) -> dict[str, str]:
+    """Comments (# and !), continuation lines and backslash escapes; a later line wins.
+
+    Blanks at the end of a value are part of it in Java. Settings do without them, separators do
+    not: `keep_blanks`.
+    """
     properties = {}
     for line in _logical_lines(text):
+        if not keep_blanks:
+            line = line.rstrip()
         parts = _SEPARATOR.split(line, maxsplit=1)
         properties[_unescape(parts[0])] = _unescape(parts[1]) if len(parts) > 1 else ""
     return properties
@@ -33,10 +39,10 @@ def _logical_lines(text: str) -> Iterator[str]:
         if trailing_backslashes % 2 == 1:
             pending += line[:-1]
             continue
-        yield (pending + line).rstrip()
+        yield pending + line
         pending = ""
     if pending:
-        yield pending.rstrip()
+        yield pending
 
 
 def _unescape(text: str) -> str:

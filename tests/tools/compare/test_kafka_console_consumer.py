@@ -3,6 +3,7 @@
 import struct
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +70,19 @@ def test_records_are_shown_as_kafka_shows_them(
     )
 
     assert shown.stderr.splitlines()[-1] == "Processed a total of 3 messages"
+
+
+def test_separators_in_a_file_may_end_in_blanks(
+    compare: Compare, broker: Broker, topic: str, tmp_path: Path
+) -> None:
+    formatter = tmp_path / "formatter.properties"
+    formatter.write_text("print.key=true\nprint.headers=true\nkey.separator=: \nnull.literal=\\ \n")
+
+    compare(
+        "kafka-console-consumer",
+        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--from-beginning"),
+        *("--max-messages", "3", "--formatter-config", str(formatter)),
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,3 +21,11 @@ from kafkapy.utils.properties import parse_properties
 )
 def test_property_files_are_read(text: str, expected: dict[str, str]) -> None:
     assert parse_properties(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a=: \nb=1", {"a": ": ", "b": "1"}), ("a=\\ ", {"a": " "}), ("a= \nb ", {"a": "", "b": ""})],
+)
+def test_blanks_at_the_end_are_kept_if_asked(text: str, expected: dict[str, str]) -> None:
+    assert parse_properties(text, keep_blanks=True) == expected
