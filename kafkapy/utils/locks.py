@@ -39,8 +39,8 @@ class ReentrantReadWriteLock:
         self._waiting_readers = 0
         self._waiting_writers = 0
         # Guards keep no state of their own, so one of each serves every caller.
-        self._read_guard = _ReadGuard(self)
-        self._write_guard = _WriteGuard(self)
+        self._read_guard = _Guard(self, is_for_writing=False)
+        self._write_guard = _Guard(self, is_for_writing=True)
 
     def read(self) -> AbstractContextManager[None]:
         return self._read_guard
@@ -109,14 +109,18 @@ class ReentrantReadWriteLock:
                     self._changed.notify_all()
 
 
-class _ReadGuard:
-    __slots__ = ("_lock",)
+class _Guard:
+    __slots__ = ("_is_for_writing", "_lock")
 
-    def __init__(self, lock: ReentrantReadWriteLock) -> None:
+    def __init__(self, lock: ReentrantReadWriteLock, *, is_for_writing: bool) -> None:
         self._lock = lock
+        self._is_for_writing = is_for_writing
 
     def __enter__(self) -> None:
-        self._lock.acquire_read()
+        if self._is_for_writing:
+            self._lock.acquire_write()
+        else:
+            self._lock.acquire_read()
 
     def __exit__(
         self,
@@ -124,22 +128,7 @@ class _ReadGuard:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._lock.release_read()
-
-
-class _WriteGuard:
-    __slots__ = ("_lock",)
-
-    def __init__(self, lock: ReentrantReadWriteLock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        self._lock.acquire_write()
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._lock.release_write()
+        if self._is_for_writing:
+            self._lock.release_write()
+        else:
+            self._lock.release_read()
