@@ -96,6 +96,8 @@ class KafkaRequestHandler:
             elif isinstance(request, ShutdownRequest):
                 self._maybe_pass_on_shutdown()
                 return
+            # A thread that waits for the next does not keep the last, nor its records.
+            request = None
 
     def _maybe_pass_on_shutdown(self) -> None:
         # There is one for each handler that was not stopped: a stopped one took another's.
