@@ -34,7 +34,8 @@ class AbstractIndex:
         self, path: str, base_offset: int, *, max_index_size: int, file_system: FileSystem
     ) -> None:
         self.base_offset = base_offset  # constant after construction
-        self.max_index_size = max_index_size
+        # Room for one entry at least: segment.index.bytes may be less.
+        self.max_index_size = max(max_index_size, self.ENTRY_SIZE)
         self._file_system = file_system
         self._warm_entries = _WARM_BYTES // self.ENTRY_SIZE
         self._lock = threading.Lock()
@@ -48,12 +49,10 @@ class AbstractIndex:
         # not OSError, on a full disk.
         self._allocated = 0
         newly_created = not file_system.exists(path)
-        if newly_created and max_index_size < self.ENTRY_SIZE:
-            raise ValueError(f"an index of {max_index_size} bytes holds no entry")
         channel = file_system.open(path, create=True)
         try:
             if newly_created:
-                channel.truncate(self._round_down(max_index_size))
+                channel.truncate(self._round_down(self.max_index_size))
             self._map_locked(channel.fileno(), channel.size())
         finally:
             channel.close()

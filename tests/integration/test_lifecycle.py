@@ -114,6 +114,21 @@ def test_everything_is_there_after_a_restart(make_broker: MakeBroker) -> None:
         assert api.produced(client, topic, records("c")) == 2
 
 
+def test_topic_whose_indexes_hold_next_to_nothing_is_usable_after_a_restart(
+    make_broker: MakeBroker,
+) -> None:
+    broker = make_broker()
+    with broker.client() as client:
+        topic = api.create_topic(client, configs={"segment.index.bytes": "4"})
+        assert [api.produced(client, topic, records("a")) for _ in range(3)] == [0, 1, 2]
+
+    broker.restart()
+
+    with broker.client() as client:
+        assert api.produced(client, topic, records("b")) == 3
+        assert api.list_offset(client, topic, api.EARLIEST).offset == 0
+
+
 def test_topics_are_usable_as_soon_as_the_broker_has_started(make_broker: MakeBroker) -> None:
     broker = make_broker()
     with broker.client() as client:

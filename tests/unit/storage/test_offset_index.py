@@ -183,3 +183,15 @@ def test_lookup_agrees_with_a_linear_search(
         below = [entry for entry in entries if entry[0] <= target]
         assert index.lookup(target) == (below[-1] if below else (0, 0))
     index.close()
+
+
+@pytest.mark.parametrize("max_size", [0, 4, 7])
+def test_index_that_is_too_small_for_an_entry_has_room_for_one(
+    tmp_path: Path, max_size: int
+) -> None:
+    index = open_index(tmp_path, max_size=max_size)
+
+    index.append(BASE + 10, 100)
+
+    assert index.is_full
+    assert index.lookup(BASE + 10) == (BASE + 10, 100)

@@ -101,3 +101,15 @@ def test_garbage_fails_the_sanity_check(tmp_path: Path, content: bytes) -> None:
 
     with pytest.raises(CorruptIndexError):
         open_index(tmp_path).sanity_check()
+
+
+@pytest.mark.parametrize("max_size", [4, 8, 11])
+def test_index_that_is_too_small_for_an_entry_has_room_for_one(
+    tmp_path: Path, max_size: int
+) -> None:
+    index = open_index(tmp_path, max_size)
+
+    index.maybe_append(10, BASE + 10, skip_full_check=True)
+
+    assert index.length == 12
+    assert index.last_entry == (10, BASE + 10)
