@@ -83,8 +83,12 @@ class ZnodeTree:
         # guarded by self._lock, like all below
         self._db = self._open() if path is not None else _open_in_memory(image)
         self._closed = False
-        self._zxid = self._meta("zxid")
-        self._session_id = self._meta("session_id")
+        try:
+            self._zxid = self._meta("zxid")
+            self._session_id = self._meta("session_id")
+        except KafkaStorageError:
+            self._db.close()
+            raise
         self._sessions: dict[int, Deliver] = {}
         self._data_watches: defaultdict[str, set[int]] = defaultdict(set)
         self._child_watches: defaultdict[str, set[int]] = defaultdict(set)
@@ -194,8 +198,11 @@ class ZnodeTree:
         return db
 
     def _meta(self, key: str) -> int:
-        (value,) = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return int(value)
+        with self._storage_errors():
+            row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise KafkaStorageError(f"Metadata store {self.path} has no {key}")
+        return int(row[0])
 
     # Transactions
 

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,31 @@ def test_file_of_an_unknown_version_is_refused(path: Path, time: MockTime) -> No
     database.close()
 
     with pytest.raises(KafkaStorageError, match="version 99"):
+        EmbeddedStore(path, time)
+
+
+@pytest.mark.parametrize("damage", ["DROP TABLE meta", "DELETE FROM meta"])
+def test_file_without_its_counters_is_refused_and_let_go(
+    path: Path, time: MockTime, damage: str
+) -> None:
+    EmbeddedStore(path, time).close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(damage)
+        database.commit()
+
+    with pytest.raises(KafkaStorageError, match=EMBEDDED_STORE_FILE):
+        EmbeddedStore(path, time)
+
+    with closing(sqlite3.connect(path, timeout=0)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+
+
+def test_file_whose_pages_are_damaged_is_refused(path: Path, time: MockTime) -> None:
+    EmbeddedStore(path, time).close()
+    first_page = path.read_bytes()[:4096]
+    path.write_bytes(first_page + b"\xa5" * (path.stat().st_size - len(first_page)))
+
+    with pytest.raises(KafkaStorageError, match=f"{EMBEDDED_STORE_FILE}.*malformed"):
         EmbeddedStore(path, time)
 
 
