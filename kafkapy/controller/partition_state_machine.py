@@ -33,7 +33,7 @@ from kafkapy.metadata.leader_and_isr import (
 from kafkapy.utils.log_context import LogContext
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.metadata_store import StoreCode
-from kafkapy.zk.zk_data import TopicPartitionStateZNode
+from kafkapy.zk.zk_data import MalformedZNodeError, TopicPartitionStateZNode
 
 UNCLEAN_LEADER_ELECTION_ENABLE = "unclean.leader.election.enable"
 
@@ -273,9 +273,13 @@ class PartitionStateMachine:
         responses = self._zk_client.get_topic_partition_states_raw(partitions)
         for partition, response in zip(partitions, responses, strict=True):
             if response.ok:
-                info = TopicPartitionStateZNode.decode(
-                    partition, response.data, response.stat_or_raise()
-                )
+                try:
+                    info = TopicPartitionStateZNode.decode(
+                        partition, response.data, response.stat_or_raise()
+                    )
+                except MalformedZNodeError as error:
+                    failed[partition] = error
+                    continue
                 if info.controller_epoch > self._context.epoch:
                     failed[partition] = StateChangeFailedError(
                         f"The state of {partition} was written by a controller of epoch "

@@ -53,6 +53,7 @@ from kafkapy.zk.zk_data import (
     IsrChangeNotificationZNode,
     LogDirEventNotificationSequenceZNode,
     LogDirEventNotificationZNode,
+    MalformedZNodeError,
     PreferredReplicaElectionZNode,
     ProducerIdBlockZNode,
     ProducerIdsBlock,
@@ -313,13 +314,18 @@ class KafkaZkClient:
     def get_topic_partition_states(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
-        """Without the partitions that have no state yet."""
+        """Without the partitions that have no state yet, or one that cannot be understood."""
+        states = {}
         responses = self.get_topic_partition_states_raw(partitions)
-        return {
-            tp: TopicPartitionStateZNode.decode(tp, response.data, response.stat_or_raise())
-            for tp, response in zip(partitions, responses, strict=True)
-            if response.result_code is not StoreCode.NO_NODE
-        }
+        for tp, response in zip(partitions, responses, strict=True):
+            if response.result_code is StoreCode.NO_NODE:
+                continue
+            stat = response.stat_or_raise()
+            try:
+                states[tp] = TopicPartitionStateZNode.decode(tp, response.data, stat)
+            except MalformedZNodeError as e:
+                log.error("Leaving out partition %s: %s", tp, e)
+        return states
 
     # Topics
 

@@ -253,6 +253,8 @@ class TopicPartitionStateZNode:
     ) -> LeaderIsrAndControllerEpoch:
         js = _Json(TopicPartitionStateZNode.path(partition), data)
         recovery = js.integer("leader_recovery_state") if "leader_recovery_state" in js.value else 0
+        if recovery not in tuple(LeaderRecoveryState):
+            raise js.error(f"there is no leader recovery state {recovery}")
         leader_and_isr = LeaderAndIsr(
             leader=js.integer("leader"),
             leader_epoch=js.integer("leader_epoch"),

@@ -22,7 +22,12 @@ from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.metadata.leader_and_isr import LeaderAndIsr
 from kafkapy.metadata.replica_assignment import ReplicaAssignment
 from kafkapy.zk.metadata_store import CreateRequest, DeleteRequest, MultiRequest
-from kafkapy.zk.zk_data import ConfigType, ControllerZNode, TopicZNode
+from kafkapy.zk.zk_data import (
+    ConfigType,
+    ControllerZNode,
+    TopicPartitionStateZNode,
+    TopicZNode,
+)
 from tests.helpers.waiting import wait_until
 from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.fake_broker import answer, leader_and_isr_states
@@ -382,6 +387,22 @@ def test_malformed_topic_is_left_out_and_the_others_live(cluster: Cluster) -> No
 
     cluster.wait_for_leader(TP0, 0)
     cluster.zk_client.znodes.create_recursive(TopicZNode.path("worse"), b"{}")
+    cluster.create_topic("u", [0])
+    assert cluster.controller.context.epoch == 1
+
+
+@pytest.mark.parametrize("state", [b"not json", b"{}"])
+def test_malformed_state_keeps_one_partition_without_a_leader_and_the_others_live(
+    cluster: Cluster, state: bytes
+) -> None:
+    bad = TopicPartition("bad", 0)
+    cluster.zk_client.create_topic_assignment("bad", random_topic_id(), {bad: [0]})
+    cluster.zk_client.znodes.create_recursive(TopicPartitionStateZNode.path(bad), state)
+    cluster.zk_client.create_topic_assignment("t", random_topic_id(), {TP0: [0]})
+
+    cluster.start()
+
+    cluster.wait_for_leader(TP0, 0)
     cluster.create_topic("u", [0])
     assert cluster.controller.context.epoch == 1
 
