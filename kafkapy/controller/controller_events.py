@@ -91,6 +91,14 @@ class Reelect(ControllerEvent):
     state = ControllerState.CONTROLLER_CHANGE
 
 
+@dataclass(frozen=True, slots=True)
+class Vacate(ControllerEvent):
+    """Try again to leave the place of controller, taken with this version of its epoch."""
+
+    epoch_zk_version: int
+    state = ControllerState.CONTROLLER_CHANGE
+
+
 class RegisterBrokerAndReelect(ControllerEvent):
     __slots__ = ()
     state = ControllerState.CONTROLLER_CHANGE

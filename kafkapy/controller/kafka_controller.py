@@ -9,6 +9,7 @@ from kafkapy.common.errors import (
     BrokerNotAvailableError,
     ControllerMovedError,
     Errors,
+    KafkaStorageError,
     StaleBrokerEpochError,
 )
 from kafkapy.common.metrics.registry import MetricsRegistry
@@ -63,6 +64,7 @@ T = TypeVar("T")
 
 NO_CONTROLLER = -1
 _FIRST_REBALANCE_DELAY_MS = 5_000
+_STORE_RETRY_MS = 1_000
 
 
 class KafkaController:
@@ -97,6 +99,7 @@ class KafkaController:
         self._broker_epoch = broker_epoch
         self._active_controller_id = NO_CONTROLLER
         self._rebalance_task: ScheduledTask | None = None
+        self._is_leaving = False  # resigned, but the store cannot be told yet
 
         self.context = ControllerContext()
         self._metrics = ControllerMetrics(metrics)
@@ -304,8 +307,9 @@ class KafkaController:
         except ControllerMovedError as error:
             self._log.info("Controller moved to another broker, seen at %s: %s", event, error)
             self._maybe_resign()
-        except IllegalBatchError:
-            # Some state change never reached the brokers. A new controller tells them everything.
+        except (IllegalBatchError, KafkaStorageError):
+            # Some state change never reached the brokers or the store. A new controller begins
+            # with what the store has, and tells the brokers everything.
             self._log.exception("Forcing the controller to resign after %s", event)
             self._trigger_controller_move()
         except Exception:
@@ -324,6 +328,9 @@ class KafkaController:
                 self._maybe_resign()
             case events.Reelect():
                 self._reelect()
+            case events.Vacate(epoch_zk_version):
+                if self._is_leaving:
+                    self._vacate(epoch_zk_version)
             case events.RegisterBrokerAndReelect():
                 self._broker_epoch = self._zk_client.register_broker(self._broker_info)
                 self._reelect()
@@ -459,9 +466,14 @@ class KafkaController:
             self._maybe_resign()
             self._log.info("Broker %d was elected as controller", self._active_controller_id)
             return
+        except KafkaStorageError as error:
+            self._log.warning("Nobody can be elected as controller now: %s", error)
+            self._put_later(events.Reelect())
+            return
         try:
             self.context.epoch, self.context.epoch_zk_version = epoch, version
             self._active_controller_id = self.broker_id
+            self._is_leaving = False
             self._log.info("Elected as the controller, epoch %d", epoch)
             self._on_controller_failover()
         except ControllerMovedError:
@@ -536,11 +548,29 @@ class KafkaController:
         version = self.context.epoch_zk_version
         self._active_controller_id = NO_CONTROLLER
         self._on_controller_resignation()
-        self._zk_client.delete_controller(version)
+        self._vacate(version)
+
+    def _vacate(self, epoch_zk_version: int) -> None:
+        """An election follows: this broker's too is begun by the znode's end."""
+        try:
+            self._zk_client.delete_controller(epoch_zk_version)
+            self._is_leaving = False
+        except KafkaStorageError as error:
+            self._log.warning("The place of controller cannot be left now: %s", error)
+            self._is_leaving = True
+            self._put_later(events.Vacate(epoch_zk_version))
+
+    def _put_later(self, event: ControllerEvent) -> None:
+        def put() -> None:
+            self.event_manager.put(event)
+
+        self._scheduler.schedule_once("controller-retry", put, _STORE_RETRY_MS)
 
     def _read_controller_id(self) -> int:
         controller_id = self._zk_client.get_controller_id()
-        return NO_CONTROLLER if controller_id is None else controller_id
+        if controller_id is None or (self._is_leaving and controller_id == self.broker_id):
+            return NO_CONTROLLER
+        return controller_id
 
     def _maybe_complete_reassignments(self, request: AlterPartitionRequest) -> None:
         """After the answer: a leader need not wait for what its new ISR may complete."""

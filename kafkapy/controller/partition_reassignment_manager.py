@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from kafkapy.common.errors import ControllerMovedError, Errors
+from kafkapy.common.errors import ControllerMovedError, Errors, KafkaStorageError
 from kafkapy.common.types import TopicPartition
 from kafkapy.controller.controller_broker_request_batch import (
     ControllerBrokerRequestBatch,
@@ -150,7 +150,7 @@ class PartitionReassignmentManager:
     def _try_start(self, partition: TopicPartition, assignment: ReplicaAssignment) -> ApiResult:
         try:
             self._on_partition_reassignment(partition, assignment)
-        except (ControllerMovedError, IllegalBatchError):
+        except (ControllerMovedError, IllegalBatchError, KafkaStorageError):
             raise
         except Exception as error:
             self._log.exception("Error completing reassignment of partition %s", partition)

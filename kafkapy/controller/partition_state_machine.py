@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from kafkapy.common.errors import ControllerMovedError, KafkaError
+from kafkapy.common.errors import ControllerMovedError, KafkaError, KafkaStorageError
 from kafkapy.common.metrics.stats import MeterInstrument
 from kafkapy.common.types import TopicPartition
 from kafkapy.controller.controller_broker_request_batch import (
@@ -126,7 +126,7 @@ class PartitionStateMachine:
             outcomes = self._do_handle_state_changes(partitions, target, strategy)
             self._batch.send_requests_to_brokers(self._context.epoch)
             return outcomes
-        except (ControllerMovedError, IllegalBatchError):
+        except (ControllerMovedError, IllegalBatchError, KafkaStorageError):
             self._log.exception(
                 "The controller cannot go on after moving partitions to %s", target.name
             )
@@ -185,7 +185,7 @@ class PartitionStateMachine:
             responses = self._zk_client.create_topic_partition_states_raw(
                 states, self._context.epoch_zk_version
             )
-        except ControllerMovedError:
+        except (ControllerMovedError, KafkaStorageError):
             raise
         except KafkaError as error:
             for partition in states:
@@ -230,7 +230,7 @@ class PartitionStateMachine:
             if not current:
                 return failed, []
             results = self._run_elections(current, strategy)
-        except ControllerMovedError:
+        except (ControllerMovedError, KafkaStorageError):
             raise
         except KafkaError as error:
             return dict.fromkeys(partitions, error), []

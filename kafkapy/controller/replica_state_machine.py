@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kafkapy.common.errors import ControllerMovedError, KafkaError
+from kafkapy.common.errors import ControllerMovedError, KafkaError, KafkaStorageError
 from kafkapy.common.types import TopicPartition
 from kafkapy.controller.controller_broker_request_batch import (
     ControllerBrokerRequestBatch,
@@ -74,7 +74,7 @@ class ReplicaStateMachine:
             for broker_id, broker_replicas in by_broker.items():
                 self._do_handle_state_changes(broker_id, broker_replicas, target)
             self._batch.send_requests_to_brokers(self._context.epoch)
-        except (ControllerMovedError, IllegalBatchError):
+        except (ControllerMovedError, IllegalBatchError, KafkaStorageError):
             self._log.exception(
                 "The controller cannot go on after moving replicas to %s", target.name
             )
@@ -206,6 +206,8 @@ class ReplicaStateMachine:
         finished: dict[TopicPartition, LeaderIsrAndControllerEpoch | KafkaError] = {}
         try:
             states = self._zk_client.get_topic_partition_states(partitions)
+        except KafkaStorageError:
+            raise
         except KafkaError as error:
             return dict.fromkeys(partitions, error), []
         adjusted: dict[TopicPartition, LeaderAndIsr] = {}

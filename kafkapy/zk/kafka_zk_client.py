@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from kafkapy.common.errors import ControllerMovedError, KafkaError
+from kafkapy.common.errors import ControllerMovedError, KafkaError, KafkaStorageError
 from kafkapy.common.metrics.registry import MetricsRegistry
 from kafkapy.common.types import TopicPartition
 from kafkapy.metadata.broker import Broker
@@ -292,7 +292,7 @@ class KafkaZkClient:
             responses = self.set_topic_partition_states_raw(
                 states, expected_controller_epoch_zk_version
             )
-        except ControllerMovedError:
+        except (ControllerMovedError, KafkaStorageError):
             raise
         except KafkaError as e:
             return UpdateLeaderAndIsrResult(dict.fromkeys(leader_and_isrs, e), [])

@@ -35,6 +35,7 @@ from tests.helpers.api import (
     alter_configs,
     creatable,
     create_topic,
+    delete_topic,
     fetch,
     fetch_request,
     fetch_topic,
@@ -54,7 +55,13 @@ _TOO_LARGE = Errors.MESSAGE_TOO_LARGE.code
 class Sabotage:
     """Makes a method raise the next `times` times it is called, then work again."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: type, method: str) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        owner: type,
+        method: str,
+        error: type[Exception] = RuntimeError,
+    ) -> None:
         self.failures = 0
         self._left = 0
         original: Callable[..., Any] = getattr(owner, method)
@@ -63,7 +70,7 @@ class Sabotage:
             if self._left > 0:
                 self._left -= 1
                 self.failures += 1
-                raise RuntimeError("sabotage")
+                raise error("sabotage")
             return original(*args, **kwargs)
 
         monkeypatch.setattr(owner, method, sabotaged)
@@ -163,6 +170,39 @@ def test_controller_goes_on_after_a_failed_event(
     assert refused == Errors.REQUEST_TIMED_OUT.code
     assert works
     assert _works(broker, "lost")
+    assert deaths == []
+
+
+def test_controller_takes_up_what_the_store_could_not_write(
+    broker: FaultyBroker, monkeypatch: pytest.MonkeyPatch, deaths: list[str]
+) -> None:
+    creating, changing, leaving, electing, deleting = (
+        Sabotage(monkeypatch, KafkaZkClient, method, KafkaStorageError)
+        for method in (
+            "create_topic_partition_states_raw",
+            "set_topic_partition_states_raw",
+            "delete_controller",
+            "register_controller_and_increment_controller_epoch",
+            "delete_topic_znode",
+        )
+    )
+
+    with broker.client() as client:
+        for sabotage in (creating, leaving, electing):
+            sabotage.fail(1)
+        topic = create_topic(client)
+        works = _works(broker, topic)
+        for sabotage in (changing, deleting):
+            sabotage.fail(1)
+        delete_topic(client, topic)
+        # Refused while the topic is leaving, and while there is no controller.
+        again = CreateTopicsRequest(topics=[creatable(topic)], timeout_ms=15_000)
+        wait_until(lambda: client.request(again).topics[0].error_code == Errors.NONE.code)
+
+    assert works
+    assert _works(broker, topic)
+    failures = [s.failures for s in (creating, changing, leaving, electing, deleting)]
+    assert failures == [1, 1, 1, 1, 1]
     assert deaths == []
 
 
