@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -83,6 +84,8 @@ class AdminManager:
         self._purgatory = purgatory
         self._default_num_partitions = default_num_partitions
         self._default_replication_factor = default_replication_factor
+        # What a change was checked against must still hold when it is written.
+        self._one_change = threading.Lock()
 
     def try_complete_delayed_topic_operations(self, topic: str) -> None:
         """To be called when this broker learnt something new about the topic."""
@@ -103,10 +106,11 @@ class AdminManager:
             return
         results: TopicResults = {}
         for topic in topics:
-            results[topic.name] = _attempt(
-                lambda topic=topic: self._create_topic(topic, validate_only=validate_only),  # type: ignore[misc]
-                f"Topic {topic.name} could not be created",
-            )
+            with self._one_change:
+                results[topic.name] = _attempt(
+                    lambda topic=topic: self._create_topic(topic, validate_only=validate_only),  # type: ignore[misc]
+                    f"Topic {topic.name} could not be created",
+                )
         self._await_leaders(
             results, timeout_ms=timeout_ms, validate_only=validate_only, callback=callback
         )
@@ -175,13 +179,13 @@ class AdminManager:
                 )
 
     def delete_topics(self, topics: set[str], *, timeout_ms: int, callback: Callback) -> None:
-        results = {
-            topic: _attempt(
-                lambda topic=topic: self._delete_topic(topic),  # type: ignore[misc]
-                f"Topic {topic} could not be deleted",
-            )
-            for topic in topics
-        }
+        results: TopicResults = {}
+        for topic in topics:
+            with self._one_change:
+                results[topic] = _attempt(
+                    lambda topic=topic: self._delete_topic(topic),  # type: ignore[misc]
+                    f"Topic {topic} could not be deleted",
+                )
         pending = {topic for topic, result in results.items() if result.error is Errors.NONE}
 
         def done(still_there: set[str]) -> None:
@@ -215,10 +219,11 @@ class AdminManager:
     ) -> None:
         results: TopicResults = {}
         for topic in topics:
-            results[topic.name] = _attempt(
-                lambda topic=topic: self._create_partitions(topic, validate_only=validate_only),  # type: ignore[misc]
-                f"Topic {topic.name} could not be given more partitions",
-            )
+            with self._one_change:
+                results[topic.name] = _attempt(
+                    lambda topic=topic: self._create_partitions(topic, validate_only=validate_only),  # type: ignore[misc]
+                    f"Topic {topic.name} could not be given more partitions",
+                )
         self._await_leaders(
             results, timeout_ms=timeout_ms, validate_only=validate_only, callback=callback
         )

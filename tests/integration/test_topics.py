@@ -1,5 +1,6 @@
 """CreateTopics, DeleteTopics and CreatePartitions."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from kafkapy.common.protocol.messages.create_partitions import CreatePartitionsR
 from kafkapy.common.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.common.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkapy.common.types import ZERO_UUID, random_topic_id
+from kafkapy.utils.time import SystemTime
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from tests.helpers import api
 from tests.helpers.broker import BROKER_ID, Broker, Client
 from tests.helpers.records import records
@@ -39,6 +42,10 @@ def _create(
 
 def _create_one(client: Client, topic: CreateTopicsRequest.CreatableTopic, **options: Any) -> Any:
     return _create(client, topic, **options)[topic.name]
+
+
+def _answer(client: Client) -> Any:
+    return client.receive()
 
 
 def _exists(client: Client, name: str) -> bool:
@@ -290,6 +297,24 @@ def test_many_clients_create_one_topic_once(broker: Broker) -> None:
     assert sorted(errors) == [0] + [Errors.TOPIC_ALREADY_EXISTS.code] * 7
 
 
+def test_topic_that_several_create_has_the_settings_of_the_one_that_succeeds(
+    broker: Broker,
+) -> None:
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(broker.client()) for _ in range(4)]
+        for _ in range(10):
+            name = api.unique_name()
+            for retention_ms, client in enumerate(clients, 10**9):
+                configs = {"retention.ms": str(retention_ms)}
+                topics = [api.creatable(name, configs=configs)]
+                client.send(CreateTopicsRequest(topics=topics, timeout_ms=15_000))
+            errors = [_answer(client).topics[0].error_code for client in clients]
+
+            winner = 10**9 + errors.index(0)
+            entry = api.config_entry(clients[0], api.TOPIC_RESOURCE, name, "retention.ms")
+            assert int(entry.value) == winner
+
+
 # DeleteTopics
 
 
@@ -494,6 +519,26 @@ def test_a_topic_cannot_grow_beyond_what_one_request_may_make(
 
 def test_an_unknown_topic_cannot_grow(client: Client) -> None:
     assert _grow(client, "no-such-topic", 3) == Errors.UNKNOWN_TOPIC_OR_PARTITION.code
+
+
+def test_topic_that_several_grow_at_once_never_shrinks(broker: Broker) -> None:
+    session = broker.new_session()
+    with contextlib.ExitStack() as stack:
+        stack.callback(session.close)
+        stored = KafkaZkClient(session, SystemTime())
+        clients = [stack.enter_context(broker.client()) for _ in range(4)]
+        for _ in range(30):
+            topic = api.create_topic(clients[0])
+            for count, client in zip((5, 2, 3, 4), clients, strict=True):
+                grown = CreatePartitionsRequest.CreatePartitionsTopic(
+                    name=topic, count=count, assignments=None
+                )
+                client.send(CreatePartitionsRequest(topics=[grown], timeout_ms=15_000))
+            errors = [_answer(client).results[0].error_code for client in clients]
+
+            assert errors[0] == 0
+            assert set(errors) <= {0, Errors.INVALID_PARTITIONS.code}
+            assert len(stored.get_full_replica_assignment_for_topics([topic])) == 5
 
 
 def test_growth_can_be_validated_only(client: Client, topic: str) -> None:
