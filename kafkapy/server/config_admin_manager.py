@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -72,6 +73,8 @@ class ConfigAdminManager:
         self._dynamic_config = dynamic_config
         self._metadata_cache = metadata_cache
         self._admin_zk_client = admin_zk_client
+        # An alteration is made of what is stored: none may come in between.
+        self._one_alteration = threading.Lock()
 
     def describe(
         self, resource_type: int, name: str, wanted: list[str] | None
@@ -193,6 +196,17 @@ class ConfigAdminManager:
         )
 
     def _alter(
+        self,
+        resource_type: int,
+        name: str,
+        change: Callable[[dict[str, str]], dict[str, str]],
+        *,
+        validate_only: bool,
+    ) -> None:
+        with self._one_alteration:
+            self._alter_locked(resource_type, name, change, validate_only=validate_only)
+
+    def _alter_locked(
         self,
         resource_type: int,
         name: str,

@@ -1,5 +1,6 @@
 """DescribeConfigs, AlterConfigs and IncrementalAlterConfigs."""
 
+import contextlib
 import threading
 from typing import Any
 
@@ -290,6 +291,35 @@ def test_an_incremental_change_keeps_the_other_overrides(client: Client) -> None
 
     api.alter_configs(client, TOPIC_RESOURCE, topic, ("segment.ms", api.DELETE, None))
     assert _overrides(client, topic) == {"retention.ms": "5"}
+
+
+def test_incremental_changes_of_several_clients_at_once_are_all_kept(broker: Broker) -> None:
+    changed = dict.fromkeys(("flush.ms", "retention.ms", "segment.ms"), "12345678")
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(broker.client()) for _ in changed]
+        for _ in range(10):
+            topic = api.create_topic(clients[0])
+            for (key, value), client in zip(changed.items(), clients, strict=True):
+                client.send(
+                    IncrementalAlterConfigsRequest(
+                        resources=[
+                            IncrementalAlterConfigsRequest.AlterConfigsResource(
+                                resource_type=TOPIC_RESOURCE,
+                                resource_name=topic,
+                                configs=[
+                                    IncrementalAlterConfigsRequest.AlterableConfig(
+                                        name=key, config_operation=api.SET, value=value
+                                    )
+                                ],
+                            )
+                        ]
+                    )
+                )
+            for client in clients:
+                client.receive()
+
+            described = api.describe_configs(clients[0], TOPIC_RESOURCE, topic, list(changed))
+            assert {entry.name: entry.value for entry in described.configs} == changed
 
 
 def test_lists_can_be_appended_to_and_subtracted_from(client: Client, topic: str) -> None:
