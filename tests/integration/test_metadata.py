@@ -319,6 +319,12 @@ def test_an_unknown_topic_is_told_as_such(client: Client, topic: str) -> None:
     }
 
 
+def test_a_cursor_to_a_topic_that_is_not_asked_for_is_refused(client: Client, topic: str) -> None:
+    response = _describe(client, topic, cursor=(f"{topic}-other", 0))
+
+    assert [t.error_code for t in response.topics] == [Errors.INVALID_REQUEST.code]
+
+
 def test_a_cursor_before_the_first_partition_is_refused(client: Client, topic: str) -> None:
     response = _describe(client, topic, cursor=(topic, -1))
 

@@ -152,6 +152,10 @@ class MetadataHandler:
             self._metadata_cache.all_topics()
         )
         if cursor is not None:
+            if body.topics and cursor.topic_name not in names:
+                raise InvalidRequestError(
+                    f"The cursor names topic {cursor.topic_name}, which is not asked for"
+                )
             names = [name for name in names if name >= cursor.topic_name]
         response = self._metadata_cache.describe_topic_partitions(
             names,
