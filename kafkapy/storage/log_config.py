@@ -403,6 +403,16 @@ def topic_keys() -> dict[str, ConfigKey]:
     return {key.name: key for key in config_keys(LogConfig)}
 
 
+# How many -IV0, -IV1 and so on there are of each release.
+_INTERIM_VERSIONS = {
+    **dict.fromkeys(("0.8.0", "0.8.1", "0.8.2", "0.9.0"), 0),
+    **{"0.10.0": 2, "0.10.1": 3, "0.10.2": 1, "0.11.0": 3, "1.0": 1, "1.1": 1},
+    **{"2.0": 2, "2.1": 3, "2.2": 2, "2.3": 2, "2.4": 2, "2.5": 1, "2.6": 1, "2.7": 3, "2.8": 2},
+    **{"3.0": 2, "3.1": 1, "3.2": 1, "3.3": 4, "3.4": 1, "3.5": 3, "3.6": 3, "3.7": 5},
+    **{"3.8": 1, "3.9": 1},
+}
+
+
 def validate_topic_config(
     overrides: Mapping[str, str], defaults: LogConfig | None = None
 ) -> LogConfig:
@@ -426,10 +436,27 @@ def validate_values(log_config: LogConfig) -> None:
             f"min.compaction.lag.ms ({log_config.min_compaction_lag_ms}) must not be above "
             f"max.compaction.lag.ms ({log_config.max_compaction_lag_ms})"
         )
-    if log_config.remote_storage_enable:
+    for name, is_set in (
+        ("remote.storage.enable", log_config.remote_storage_enable),
+        ("remote.log.copy.disable", log_config.remote_log_copy_disable),
+        ("remote.log.delete.on.disable", log_config.remote_log_delete_on_disable),
+    ):
+        if is_set:
+            raise InvalidConfigurationError(
+                f"{name} must be false: this broker has no tiered storage"
+            )
+    if not _is_release(log_config.message_format_version):
         raise InvalidConfigurationError(
-            "remote.storage.enable must be false: this broker has no tiered storage"
+            f"message.format.version: there is no version {log_config.message_format_version}"
         )
+
+
+def _is_release(version: str) -> bool:
+    """Whether Kafka 3.9 knows it: its brokers do not start with a topic that says another."""
+    parts = 3 if version.startswith("0.") else 2
+    release, interim, number = ".".join(version.split(".")[:parts]).partition("-IV")
+    numbers = _INTERIM_VERSIONS.get(release)
+    return numbers is not None and (not interim or number in map(str, range(numbers)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,13 @@ def test_a_topic_may_have_no_policy() -> None:
         ({"min.insync.replicas": "0"}, "min.insync.replicas"),
         ({"leader.replication.throttled.replicas": "1-2"}, "throttled.replicas"),
         ({"remote.storage.enable": "true"}, "remote.storage.enable"),
+        ({"remote.log.copy.disable": "true"}, "remote.log.copy.disable"),
+        ({"remote.log.delete.on.disable": "true"}, "remote.log.delete.on.disable"),
+        ({"message.format.version": "latest"}, "message.format.version"),
+        ({"message.format.version": "0.10"}, "message.format.version"),
+        ({"message.format.version": "4.0"}, "message.format.version"),
+        ({"message.format.version": "3.0-IV2"}, "message.format.version"),
+        ({"message.format.version": "3.0-IV"}, "message.format.version"),
         ({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"}, "min.compaction.lag.ms"),
         ({"flush.messages": "0"}, "flush.messages"),
         ({"segment.bytes": str(1 << 31)}, "segment.bytes"),
@@ -109,6 +116,13 @@ def test_a_topic_may_have_no_policy() -> None:
 def test_bad_topic_settings_are_refused_by_name(overrides: dict[str, str], named: str) -> None:
     with pytest.raises(InvalidConfigurationError, match=re.escape(named)):
         validate_topic_config(overrides)
+
+
+@pytest.mark.parametrize(
+    "version", ["0.8.0", "0.10.2-IV0", "0.11.0.3", "1.0", "2.8-IV1", "3.9", "3.9.1", "3.9-IV0"]
+)
+def test_every_version_of_kafka_may_be_the_message_format(version: str) -> None:
+    assert validate_topic_config({"message.format.version": version})
 
 
 @pytest.mark.parametrize("value", ["*", "", "0:1,1:2"])
