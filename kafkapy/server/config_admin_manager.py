@@ -225,10 +225,9 @@ class ConfigAdminManager:
                 if name:
                     self._require_this_broker(name)
                 entity = name or DEFAULT_ENTITY_NAME
-                configs = change(
-                    self._admin_zk_client.fetch_entity_config(EntityType.BROKER, entity)
-                )
-                self._dynamic_config.validate(configs, per_broker=bool(name))
+                stored = self._admin_zk_client.fetch_entity_config(EntityType.BROKER, entity)
+                configs = change(stored)
+                self._dynamic_config.validate(configs, per_broker=bool(name), stored=stored)
                 if not validate_only:
                     self._admin_zk_client.change_broker_config(int(name) if name else None, configs)
 

@@ -84,10 +84,20 @@ class DynamicBrokerConfig:
         for reconfigurable in self._reconfigurables:
             reconfigurable(self.current)
 
-    def validate(self, properties: Mapping[str, str], *, per_broker: bool) -> None:
+    def validate(
+        self,
+        properties: Mapping[str, str],
+        *,
+        per_broker: bool,
+        stored: Mapping[str, str] | None = None,
+    ) -> None:
         """Raises InvalidRequestError for a setting that is unknown, not dynamic, or has a value
-        that it cannot have."""
-        unknown = [name for name in properties if name not in self._dynamic_names]
+        that it cannot have. Unknown ones that are `stored` already, by Apache Kafka, may stay."""
+        unknown = [
+            name
+            for name, value in properties.items()
+            if name not in self._dynamic_names and (stored or {}).get(name) != value
+        ]
         if unknown:
             known = {name for key in KafkaConfig.broker_keys() for name in key.property_names}
             reason = (

@@ -23,7 +23,7 @@ from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.zk.admin_zk_client import AdminZkClient
 from kafkapy.zk.embedded_store import EMBEDDED_STORE_FILE, EmbeddedStore
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
-from kafkapy.zk.zk_data import ConfigType
+from kafkapy.zk.zk_data import DEFAULT_ENTITY_NAME, ConfigType
 from tests.helpers.mock_time import MockTime
 
 _TOPIC = "t"
@@ -194,3 +194,21 @@ def test_a_setting_without_a_value_is_told_as_none(configs: ConfigAdminManager) 
     (entry,) = configs.describe(ResourceType.BROKER, _BROKER, ["zookeeper.connect"])
 
     assert (entry.value, entry.synonyms[-1].value) == (None, None)
+
+
+@pytest.mark.parametrize("broker_id", [1, None])
+def test_stored_setting_that_is_unknown_here_stays_and_is_in_nobodys_way(
+    configs: ConfigAdminManager, admin_zk_client: AdminZkClient, broker_id: int | None
+) -> None:
+    name = "" if broker_id is None else str(broker_id)
+    foreign = {"max.connection.creation.rate": "100"}
+    admin_zk_client.change_broker_config(broker_id, foreign)
+
+    known = Alteration("log.retention.ms", AlterOperation.SET, "70000")
+    configs.alter(ResourceType.BROKER, name, [known], validate_only=False)
+
+    stored = admin_zk_client.fetch_entity_config(ConfigType.BROKER, name or DEFAULT_ENTITY_NAME)
+    assert stored == {**foreign, "log.retention.ms": "70000"}
+    other = Alteration("max.connection.creation.rate", AlterOperation.SET, "7")
+    with pytest.raises(InvalidRequestError, match=r"max\.connection\.creation\.rate"):
+        configs.alter(ResourceType.BROKER, name, [other], validate_only=False)
