@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 NO_CONTROLLER = -1
 _FIRST_REBALANCE_DELAY_MS = 5_000
-_STORE_RETRY_MS = 1_000
+_RETRY_MS = 1_000
 
 
 class KafkaController:
@@ -99,7 +99,7 @@ class KafkaController:
         self._broker_epoch = broker_epoch
         self._active_controller_id = NO_CONTROLLER
         self._rebalance_task: ScheduledTask | None = None
-        self._is_leaving = False  # resigned, but the store cannot be told yet
+        self._is_leaving = False  # resigned, but the store is not told yet
 
         self.context = ControllerContext()
         self._metrics = ControllerMetrics(metrics)
@@ -480,7 +480,8 @@ class KafkaController:
             raise
         except Exception:
             self._log.exception("Error while becoming the controller; giving it up")
-            self._trigger_controller_move()
+            # What failed now would fail again at once, for ever.
+            self._trigger_controller_move(later=True)
 
     def _on_controller_failover(self) -> None:
         """Learn the cluster, then put it right."""
@@ -539,7 +540,7 @@ class KafkaController:
             self._log.info("Broker %d is the controller now", self._active_controller_id)
             self._on_controller_resignation()
 
-    def _trigger_controller_move(self) -> None:
+    def _trigger_controller_move(self, *, later: bool = False) -> None:
         """Give the controllership up, so that a broker, perhaps this one, starts afresh."""
         self._active_controller_id = self._read_controller_id()
         if not self.is_active:
@@ -548,7 +549,10 @@ class KafkaController:
         version = self.context.epoch_zk_version
         self._active_controller_id = NO_CONTROLLER
         self._on_controller_resignation()
-        self._vacate(version)
+        if later:
+            self._leave_later(version)
+        else:
+            self._vacate(version)
 
     def _vacate(self, epoch_zk_version: int) -> None:
         """An election follows: this broker's too is begun by the znode's end."""
@@ -557,14 +561,17 @@ class KafkaController:
             self._is_leaving = False
         except KafkaStorageError as error:
             self._log.warning("The place of controller cannot be left now: %s", error)
-            self._is_leaving = True
-            self._put_later(events.Vacate(epoch_zk_version))
+            self._leave_later(epoch_zk_version)
+
+    def _leave_later(self, epoch_zk_version: int) -> None:
+        self._is_leaving = True
+        self._put_later(events.Vacate(epoch_zk_version))
 
     def _put_later(self, event: ControllerEvent) -> None:
         def put() -> None:
             self.event_manager.put(event)
 
-        self._scheduler.schedule_once("controller-retry", put, _STORE_RETRY_MS)
+        self._scheduler.schedule_once("controller-retry", put, _RETRY_MS)
 
     def _read_controller_id(self) -> int:
         controller_id = self._zk_client.get_controller_id()

@@ -28,7 +28,8 @@ class Member:
         self.zk_client = KafkaZkClient(store, SystemTime())
         self.epoch = self.zk_client.register_broker(broker.info)
         self.metrics = MetricsRegistry()
-        self.scheduler = MockTime().scheduler
+        self.time = MockTime()  # of the scheduler only
+        self.scheduler = self.time.scheduler
         self.controller = KafkaController(
             config,
             self.zk_client,

@@ -19,10 +19,12 @@ from kafkapy.common.protocol.messages.update_metadata import UpdateMetadataReque
 from kafkapy.common.protocol.schema import Message
 from kafkapy.common.types import TopicPartition, random_topic_id
 from kafkapy.controller.controller_config import ControllerConfig
+from kafkapy.controller.controller_state import ControllerState
 from kafkapy.metadata.leader_and_isr import LeaderAndIsr
 from kafkapy.metadata.replica_assignment import ReplicaAssignment
 from kafkapy.zk.metadata_store import CreateRequest, DeleteRequest, MultiRequest
 from kafkapy.zk.zk_data import (
+    BrokerIdZNode,
     ConfigType,
     ControllerZNode,
     TopicPartitionStateZNode,
@@ -389,6 +391,32 @@ def test_malformed_topic_is_left_out_and_the_others_live(cluster: Cluster) -> No
     cluster.zk_client.znodes.create_recursive(TopicZNode.path("worse"), b"{}")
     cluster.create_topic("u", [0])
     assert cluster.controller.context.epoch == 1
+
+
+def test_failover_that_fails_is_tried_again_after_a_second(cluster: Cluster) -> None:
+    member = cluster.start()
+    bad_broker = BrokerIdZNode.path(7)
+    cluster.zk_client.znodes.create_recursive(bad_broker, b"not json")
+
+    def stored_epoch() -> int | None:
+        found = cluster.zk_client.get_controller_epoch()
+        return found[0] if found is not None else None
+
+    def has_resigned() -> bool:
+        manager = member.controller.event_manager
+        is_idle = manager.is_empty and manager.state == ControllerState.IDLE
+        return is_idle and member.controller.active_controller_id < 0
+
+    cluster.zk_client.znodes.delete_path(ControllerZNode.path)
+    for epoch in (2, 3):
+        wait_until(lambda epoch=epoch: stored_epoch() == epoch and has_resigned())  # type: ignore[misc]
+        assert cluster.zk_client.get_controller_id() == 0
+        if epoch == 3:
+            cluster.zk_client.znodes.delete_path(bad_broker)
+        member.time.sleep(1000)
+
+    cluster.create_topic("t", [0])
+    assert cluster.controller.context.epoch == 4
 
 
 @pytest.mark.parametrize("state", [b"not json", b"{}"])
