@@ -35,7 +35,7 @@ from kafkapy.zk.znode_tree import ZnodeTree
 log = logging.getLogger(__name__)
 
 OpenSocket = Callable[[EndPoint, SocketServerConfig], socket.socket]
-Fingerprint = tuple[int, frozenset[tuple[TopicPartition, int, int, int, int]]]
+Fingerprint = tuple[int, int, frozenset[tuple[TopicPartition, int, int, int, int, int]]]
 
 _SETTLE_TIMEOUT_MS = 5_000
 _CAPTURE_ATTEMPTS = 20
@@ -126,17 +126,19 @@ class Incarnation:
         return self._tree.image()
 
     def fingerprint(self) -> Fingerprint:
-        """Equal at two moments if nothing was stored between them."""
-        return self._tree.last_zxid, frozenset(
+        """Equal at two moments if nothing was stored between them and nobody moved the clock."""
+        logs = frozenset(
             (
                 found.topic_partition,
                 id(found),
                 found.log_start_offset,
                 found.high_watermark,
                 found.log_end_offset,
+                found.size,  # compaction changes nothing else
             )
             for found in self._logs()
         )
+        return self._tree.last_zxid, self.time.offset_ms, logs
 
     def capture(self, target: Path) -> BrokerImage:
         """What is stored now, while requests wait. Raises TimeoutError if it never holds still."""

@@ -195,6 +195,41 @@ def test_the_clock_goes_back_and_so_do_records_it_had_deleted(
     assert broker.time.milliseconds() - before_ms < 60_000
 
 
+def test_a_checkpoint_at_another_time_goes_back_to_that_time(broker: EmbeddedBroker) -> None:
+    with broker.rolled_back():
+        pass  # now the broker is as at a checkpoint, but for its clock
+    broker.time.advance(hours=1)
+    moved_ms = broker.time.milliseconds()
+
+    with broker.rolled_back():
+        broker.time.advance(hours=1)
+
+    assert 0 <= broker.time.milliseconds() - moved_ms < 60_000
+
+
+def test_a_checkpoint_of_compacted_records_goes_back_to_them() -> None:
+    configs = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "500",
+        "min.cleanable.dirty.ratio": "0.01",
+    }
+    with EmbeddedBroker({"log.cleaner.backoff.ms": "500"}) as broker:
+        broker.create_topic("compacted", configs=configs)
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for number in range(20):
+            producer.produce("compacted", str(number), "key")
+            assert producer.flush(20) == 0
+        with broker.rolled_back():
+            pass  # the broker that follows has yet to compact
+        wait_until(lambda: len(broker.records("compacted")) < 10)
+        seen = broker.records("compacted")
+
+        with broker.rolled_back():
+            pass
+
+        assert broker.records("compacted") == seen
+
+
 def test_closed_segments_survive_their_deletion(broker: EmbeddedBroker) -> None:
     broker.create_topic("rolled", configs={"segment.bytes": "1000"})
     client = RealClient(broker)
