@@ -10,7 +10,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import count
 from pathlib import Path
 
@@ -103,8 +103,11 @@ class EmbeddedBroker(BrokerHandle):
         self._failure: str | None = None
         self._images: dict[int, BrokerImage] = {}
         # The next life, begun before it is needed, and the image it begins with.
-        self._standby: tuple[BrokerImage, Future[Incarnation]] | None = None
-        self._workers: ThreadPoolExecutor | None = None
+        self._standby: tuple[BrokerImage | None, Future[Incarnation]] | None = None
+        # Begins and ends all lives: an interrupt of the test's thread leaves none half begun.
+        self._worker: ThreadPoolExecutor | None = None
+        # Those that have not ended. Changed by the worker alone.
+        self._lives: set[Incarnation] = set()
 
     # Life
 
@@ -112,24 +115,26 @@ class EmbeddedBroker(BrokerHandle):
         with self._lock:
             if self._current is not None:
                 raise KafkaError("the broker is running already")
+            self.stop()  # a restart that failed has left its data
             self._base = _temporary_directory()
             self._left_over = weakref.finalize(self, shutil.rmtree, self._base, ignore_errors=True)
-            self._workers = ThreadPoolExecutor(1, thread_name_prefix="kafkapy-testing")
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="kafkapy-testing")
             try:
-                self._enter(self._new_life(None))
+                # An interrupt while the pool starts its thread would have it start another.
+                self._worker.submit(int).result()
+                self._enter(self._begun(None))
             except BaseException:
                 self.stop()
                 raise
 
     def stop(self) -> None:
         with self._lock:
-            self._drop_standby()
-            if self._current is not None:
-                self._current.discard()
-                self._current = None
-            if self._workers is not None:
-                self._workers.shutdown()
-                self._workers = None
+            self._standby = None
+            self._current = None
+            if self._worker is not None:
+                self._worker.submit(self._discard_all).result()
+                self._worker.shutdown()
+                self._worker = None
             for sock in self._sockets.values():
                 sock.close()
             self._sockets.clear()
@@ -141,18 +146,21 @@ class EmbeddedBroker(BrokerHandle):
 
     def restart(self, *, clean: bool = True) -> None:
         with self._lock:
-            old = self._life
-            old.close_listeners()
+            old, worker = self._life, self._running_worker()
+            worker.submit(old.close_listeners).result()
             tree = old.tree_image
+            self._current = None
             if clean:
-                old.stop()
+                worker.submit(self._end, old).result()
                 directory = old.directory
             else:
                 directory = self._new_directory()
                 copy_as_crashed(old.directory, directory)
-                old.discard()
-            self._current = None
-            self._enter(self._started(directory, tree=tree, clock_offset_ms=old.time.offset_ms))
+                worker.submit(self._discard, old).result()
+            following = worker.submit(
+                self._started, directory, tree=tree, clock_offset_ms=old.time.offset_ms
+            )
+            self._enter(following.result())
 
     @property
     def bootstrap_servers(self) -> str:
@@ -195,15 +203,16 @@ class EmbeddedBroker(BrokerHandle):
             image = self._images.get(checkpoint.number)
             if image is None:
                 raise KafkaError(f"{checkpoint} is of another broker, or was discarded")
-            old = self._life
-            following = self._take_standby(image)
-            old.close_listeners()
+            following = self._begun(image)
+            old = self._current  # None if a restart has failed
+            if old is not None:
+                self._running_worker().submit(old.close_listeners).result()
             self._enter(following)
             self._opened_as = (following.fingerprint(), image)
             # First the next life, since the test may want it soon.
             self._prepare(image)
-            if self._workers is not None:
-                self._workers.submit(self._discard, old)
+            if old is not None:
+                self._running_worker().submit(self._discard, old)
 
     def discard(self, checkpoint: Checkpoint) -> None:
         with self._lock:
@@ -229,7 +238,7 @@ class EmbeddedBroker(BrokerHandle):
     def _forget(self, image: BrokerImage) -> None:
         if self._standby is not None and self._standby[0] is image:
             self._drop_standby()
-        image.delete()
+        self._running_worker().submit(image.delete)
 
     # What happened
 
@@ -255,27 +264,29 @@ class EmbeddedBroker(BrokerHandle):
         self._current = life
         life.open()
 
-    def _prepare(self, image: BrokerImage) -> None:
+    def _prepare(self, image: BrokerImage | None) -> None:
         if self._standby is not None and self._standby[0] is image:
             return
+        following = self._running_worker().submit(self._new_life, image)
         self._drop_standby()
-        if self._workers is not None:
-            self._standby = (image, self._workers.submit(self._new_life, image))
+        self._standby = (image, following)
 
-    def _take_standby(self, image: BrokerImage) -> Incarnation:
-        if self._standby is not None and self._standby[0] is image:
-            _, prepared = self._standby
-            self._standby = None
-            return prepared.result()
-        return self._new_life(image)
+    def _begun(self, image: BrokerImage | None) -> Incarnation:
+        """A life that begins with an image, the one in stand-by if it does. Raises KafkaError."""
+        self._prepare(image)
+        assert self._standby is not None
+        _, prepared = self._standby
+        wait([prepared])
+        self._standby = None
+        return prepared.result()
 
     def _drop_standby(self) -> None:
         if self._standby is None:
             return
         _, prepared = self._standby
         self._standby = None
-        if not prepared.cancel() and prepared.exception() is None:
-            self._discard(prepared.result())
+        if not prepared.cancel():
+            self._running_worker().submit(lambda: self._discard(prepared.result()))
 
     def _new_life(self, image: BrokerImage | None) -> Incarnation:
         directory = self._new_directory()
@@ -299,13 +310,28 @@ class EmbeddedBroker(BrokerHandle):
             clock_offset_ms=clock_offset_ms,
         )
         life.start()
+        self._lives.add(life)
         return life
 
+    def _end(self, life: Incarnation) -> None:
+        self._lives.discard(life)
+        life.stop()
+
     def _discard(self, life: Incarnation) -> None:
+        self._lives.discard(life)
         try:
             life.discard()
         except Exception:
             log.exception("A broker that is not needed any more could not be stopped")
+
+    def _discard_all(self) -> None:
+        for life in list(self._lives):
+            self._discard(life)
+
+    def _running_worker(self) -> ThreadPoolExecutor:
+        if self._worker is None:
+            raise KafkaError(_UNSTARTED)
+        return self._worker
 
     def _new_directory(self) -> Path:
         base = self._base

@@ -1,8 +1,12 @@
 """A broker's life inside a test."""
 
 import os
+import shutil
+import signal
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -34,6 +38,26 @@ def open_descriptors() -> set[str]:
         for number in os.listdir("/proc/self/fd")
         if os.path.exists(f"/proc/self/fd/{number}")
     }
+
+
+class Interrupt(BaseException):
+    """As Ctrl-C, or the time-out of a test."""
+
+
+@contextmanager
+def interrupted(after_s: float) -> Iterator[None]:
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, after_s)
+    try:
+        yield
+    except Interrupt:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def test_a_real_client_produces_and_consumes(either_broker: BrokerHandle) -> None:
@@ -76,6 +100,51 @@ def test_stopping_leaves_nothing_behind() -> None:
     assert {t for t in threading.enumerate() if t not in threads} == set()
     assert open_descriptors() - descriptors == set()
     assert not base.exists()
+
+
+@pytest.mark.parametrize("after_ms", [2, 8, 20])
+@pytest.mark.parametrize("action", ["start", "checkpoint", "rollback", "restart"])
+def test_an_interrupt_leaves_nothing_behind(action: str, after_ms: int) -> None:
+    with EmbeddedBroker():
+        pass
+    threads, descriptors = set(threading.enumerate()), open_descriptors()
+    broker = EmbeddedBroker()
+    if action != "start":
+        broker.start()
+    arguments = [broker.checkpoint()] if action == "rollback" else []
+    if action == "checkpoint":
+        broker.checkpoint()
+        broker.create_topic("x")
+
+    with interrupted(after_ms / 1000):
+        getattr(broker, action)(*arguments)
+
+    broker.stop()
+    # Not joined, but about to end: a thread whose start was interrupted.
+    wait_until(lambda: set(threading.enumerate()) <= threads)
+    assert open_descriptors() - descriptors == set()
+
+
+def test_a_restart_that_fails_ends_neither_going_back_nor_starting_anew() -> None:
+    def fail_to_restart() -> None:
+        shutil.rmtree(broker.log_dir)
+        broker.log_dir.touch()
+        with pytest.raises(KafkaError, match="can be used"):
+            broker.restart()
+        with pytest.raises(KafkaError, match="not running"):
+            _ = broker.log_dir
+
+    with EmbeddedBroker() as broker:
+        broker.create_topic("x")
+        with broker.rolled_back():
+            base = broker.log_dir.parent
+            fail_to_restart()
+        assert broker.topics() == {"x": 1}
+
+        fail_to_restart()
+        broker.start()
+        assert broker.topics() == {}
+        assert not base.exists()
 
 
 def test_a_broker_process_ends_when_told_and_when_its_parent_is_gone() -> None:
