@@ -98,6 +98,7 @@ class EmbeddedBroker(BrokerHandle):
         # Deletes it, at the latest when the interpreter ends.
         self._left_over: Callable[[], object] | None = None
         self._sockets: dict[str, socket.socket] = {}
+        self._bootstrap_servers: str | None = None
         self._current: Incarnation | None = None
         self._opened_as: tuple[Fingerprint, BrokerImage] | None = None
         self._failure: str | None = None
@@ -131,6 +132,7 @@ class EmbeddedBroker(BrokerHandle):
         with self._lock:
             self._standby = None
             self._current = None
+            self._bootstrap_servers = None
             if self._worker is not None:
                 self._worker.submit(self._discard_all).result()
                 self._worker.shutdown()
@@ -146,30 +148,20 @@ class EmbeddedBroker(BrokerHandle):
 
     def restart(self, *, clean: bool = True) -> None:
         with self._lock:
-            old, worker = self._life, self._running_worker()
-            worker.submit(old.close_listeners).result()
-            tree = old.tree_image
+            old = self._life
             self._current = None
-            if clean:
-                worker.submit(self._end, old).result()
-                directory = old.directory
-            else:
-                directory = self._new_directory()
-                copy_as_crashed(old.directory, directory)
-                worker.submit(self._discard, old).result()
-            following = worker.submit(
-                self._started, directory, tree=tree, clock_offset_ms=old.time.offset_ms
-            )
-            self._enter(following.result())
+            try:
+                self._enter(self._successor(old, clean=clean))
+            except BaseException:
+                self._bootstrap_servers = None
+                raise
 
     @property
     def bootstrap_servers(self) -> str:
-        life = self._life
-        end_point = next(
-            e for e in life.server.bound_listeners if e.listener_name != INTERNAL_LISTENER
-        )
-        host = end_point.host or "127.0.0.1"
-        return f"[{host}]:{end_point.port}" if ":" in host else f"{host}:{end_point.port}"
+        # Also while a restart goes on: the sockets outlast it, and clients wait.
+        if self._bootstrap_servers is None:
+            raise KafkaError(_UNSTARTED)
+        return self._bootstrap_servers
 
     @property
     def log_dir(self) -> Path:
@@ -262,6 +254,7 @@ class EmbeddedBroker(BrokerHandle):
         self._opened_as = None
         self.fault_plan.directory = f"{life.directory}/"
         self._current = life
+        self._bootstrap_servers = _address_of(life)
         life.open()
 
     def _prepare(self, image: BrokerImage | None) -> None:
@@ -287,6 +280,21 @@ class EmbeddedBroker(BrokerHandle):
         self._standby = None
         if not prepared.cancel():
             self._running_worker().submit(lambda: self._discard(prepared.result()))
+
+    def _successor(self, old: Incarnation, *, clean: bool) -> Incarnation:
+        worker = self._running_worker()
+        worker.submit(old.close_listeners).result()
+        tree = old.tree_image
+        if clean:
+            worker.submit(self._end, old).result()
+            directory = old.directory
+        else:
+            directory = self._new_directory()
+            copy_as_crashed(old.directory, directory)
+            worker.submit(self._discard, old).result()
+        return worker.submit(
+            self._started, directory, tree=tree, clock_offset_ms=old.time.offset_ms
+        ).result()
 
     def _new_life(self, image: BrokerImage | None) -> Incarnation:
         directory = self._new_directory()
@@ -353,6 +361,12 @@ class EmbeddedBroker(BrokerHandle):
         if life is self._current:
             log.critical("%s", reason)
             self._failure = reason
+
+
+def _address_of(life: Incarnation) -> str:
+    end_point = next(e for e in life.server.bound_listeners if e.listener_name != INTERNAL_LISTENER)
+    host = end_point.host or "127.0.0.1"
+    return f"[{host}]:{end_point.port}" if ":" in host else f"{host}:{end_point.port}"
 
 
 def _temporary_directory() -> Path:

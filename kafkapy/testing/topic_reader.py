@@ -140,19 +140,21 @@ class TopicReader:
         before = dict(self._positions)
         for topic in response.responses:
             for data in topic.partitions:
-                self._check(data)
-                found += self._records(data)
+                error = Errors.for_code(data.error_code)
+                if error is Errors.NONE:
+                    found += self._records(data)
+                else:
+                    self._failed(data.partition_index, error)
         return found, self._positions != before
 
-    def _check(self, data: FetchResponse.PartitionData) -> None:
-        error = Errors.for_code(data.error_code)
+    def _failed(self, partition: int, error: Errors) -> None:
         if error is Errors.UNKNOWN_TOPIC_OR_PARTITION:
-            self._positions.pop(data.partition_index, None)
+            self._positions.pop(partition, None)
         elif error is Errors.OFFSET_OUT_OF_RANGE:
             # Older records were deleted meanwhile.
-            self._positions.update(self._earliest([data.partition_index]))
-        elif error is not Errors.NONE:
-            raise KafkaError(f"{self._topic}-{data.partition_index} cannot be read: {error.name}")
+            self._positions.update(self._earliest([partition]))
+        else:
+            raise KafkaError(f"{self._topic}-{partition} cannot be read: {error.name}")
 
     def _records(self, data: FetchResponse.PartitionData) -> Iterator[StoredRecord]:
         if not isinstance(data.records, bytes | bytearray | memoryview):

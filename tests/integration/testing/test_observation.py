@@ -7,6 +7,8 @@ from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from kafkapy.testing import BrokerHandle, EmbeddedBroker, IsolationLevel
+from kafkapy.testing.topic_reader import TopicReader
+from kafkapy.testing.wire_client import WireClient
 from tests.helpers.ended_transactions import await_ended_transactions
 
 
@@ -105,6 +107,33 @@ def test_an_expectation_may_come_before_the_topic(broker: EmbeddedBroker) -> Non
 
     assert broker.expect("late", value="v", within=20)[0].offset == 0
     timer.join()
+
+
+def test_an_expectation_outlasts_restarts(broker: EmbeddedBroker, topic: str) -> None:
+    def restart() -> None:
+        for _ in range(5):
+            broker.restart()
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        producer.produce(topic, "v")
+        producer.flush(20)
+
+    worker = threading.Thread(target=restart)
+    worker.start()
+
+    assert broker.expect(topic, value="v", within=20)[0].offset == 0
+    worker.join()
+
+
+def test_an_expectation_outlasts_its_topic(broker: EmbeddedBroker) -> None:
+    broker.create_topic("gone")
+    client = WireClient(("127.0.0.1", int(broker.bootstrap_servers.rpartition(":")[2])))
+    reader = TopicReader(client, "gone", IsolationLevel.READ_UNCOMMITTED)
+    assert reader.poll() == []
+
+    broker.delete_topic("gone")
+
+    assert reader.poll() == []
+    client.close()
 
 
 def test_a_failed_expectation_tells_what_happened(
