@@ -38,11 +38,11 @@ class RequestGate:
     @contextmanager
     def closed(self) -> Iterator[None]:
         """No request is being handled meanwhile; those that come are handled afterwards."""
-        with self._changed:
-            self._is_closed = True
-            # A handler that hangs does not hang the test: whoever needs quiet looks for himself.
-            self._changed.wait_for(lambda: not self._inside, _DRAIN_TIMEOUT_S)
         try:
+            with self._changed:
+                self._is_closed = True
+                # A handler that hangs does not hang the test: who needs quiet looks for himself.
+                self._changed.wait_for(lambda: not self._inside, _DRAIN_TIMEOUT_S)
             yield
         finally:
             with self._changed:
