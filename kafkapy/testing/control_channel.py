@@ -105,7 +105,7 @@ class ControlChannel:
     def _serve(self, number: int, name: str, arguments: tuple[object, ...]) -> None:
         try:
             answer: tuple[object, ...] = (_RESULT, number, self._functions[name](*arguments))
-        except Exception as e:
+        except BaseException as e:  # pytest.fail() is no Exception, and the other side waits
             answer = (_ERROR, number, _portable(e))
         try:
             self._send(answer)
@@ -119,12 +119,12 @@ class ControlChannel:
             self._connection.send(message)
 
 
-def _portable(error: Exception) -> Exception:
+def _portable(error: BaseException) -> Exception:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
         return KafkaError(repr(error))
-    return error
+    return error if isinstance(error, Exception) else KafkaError(repr(error))
 
 
 def _shut_down(connection: Connection) -> None:

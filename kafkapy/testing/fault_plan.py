@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from kafkapy.common.errors import KafkaError
 from kafkapy.testing.fault_specs import FaultSpec, RequestFault, StorageFault
 from kafkapy.testing.faulty_file_system import FaultyFileSystem
 from kafkapy.testing.recorded_request import RecordedRequest
@@ -85,13 +86,20 @@ class FaultPlan:
             ]
 
     def strike(self, request: RecordedRequest) -> RequestFault | None:
-        """The first fault whose turn it is; those put in earlier go first."""
+        """The first fault whose turn it is; those put in earlier go first.
+
+        Raises KafkaError if a predicate fails.
+        """
         for active in self._of_requests:
             spec = active.spec
             if not isinstance(spec, RequestFault) or spec.occasions.are_over(active.seen):
                 continue
             # A predicate is somebody else's code: no lock is held while it runs.
-            if not spec.concerns(request):
+            try:
+                is_concerned = spec.concerns(request)
+            except BaseException as e:  # pytest.fail() is no Exception, and would end the thread
+                raise KafkaError(f"the condition of the fault {spec} has failed: {e!r}") from e
+            if not is_concerned:
                 continue
             with self._lock:
                 active.seen += 1

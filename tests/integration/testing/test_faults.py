@@ -197,3 +197,26 @@ def test_faults_work_in_a_process_too_with_predicates_of_the_test(
         either_broker.faults.on("Heartbeat").disconnect()
         either_broker.faults.assert_all_fired()
     either_broker.faults.clear()
+
+
+def test_a_predicate_that_fails_costs_a_connection_only(either_broker: BrokerHandle) -> None:
+    either_broker.create_topic("failing")
+    calls = 0
+
+    def fails_at_first(_: object) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls <= 6:  # more often than there are threads to ask it
+            pytest.fail("from a predicate")
+        return False
+
+    either_broker.faults.on("Produce", topic="failing").when(fails_at_first).disconnect()
+    producer = KafkaProducer(
+        bootstrap_servers=either_broker.bootstrap_servers, retries=20, retry_backoff_ms=10
+    )
+
+    assert producer.send("failing", b"v").get(20).offset == 0
+
+    producer.close()
+    assert calls == 7
+    either_broker.faults.clear()
