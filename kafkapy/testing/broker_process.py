@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -44,6 +45,7 @@ class BrokerProcess(BrokerHandle):
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: ControlChannel | None = None
         self._bootstrap_servers = ""
+        self._owner_pid: int | None = None
         self._predicates: dict[int, Predicate] = {}
         self._numbers = count(1)
 
@@ -52,6 +54,7 @@ class BrokerProcess(BrokerHandle):
     def start(self) -> None:
         if self._process is not None:
             raise KafkaError("the broker is running already")
+        self._owner_pid = os.getpid()
         ours, theirs = socket.socketpair()
         with theirs:
             descriptor = theirs.fileno()
@@ -73,6 +76,8 @@ class BrokerProcess(BrokerHandle):
             raise
 
     def stop(self) -> None:
+        if self._owner_pid not in (None, os.getpid()):
+            return  # a fork of the process whose broker it is
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()

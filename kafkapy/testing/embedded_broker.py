@@ -95,6 +95,7 @@ class EmbeddedBroker(BrokerHandle):
         self._lock = threading.RLock()
         # guarded by self._lock
         self._base: Path | None = None
+        self._owner_pid: int | None = None
         # Deletes it, at the latest when the interpreter ends.
         self._left_over: Callable[[], object] | None = None
         self._sockets: dict[str, socket.socket] = {}
@@ -118,7 +119,8 @@ class EmbeddedBroker(BrokerHandle):
                 raise KafkaError("the broker is running already")
             self.stop()  # a restart that failed has left its data
             self._base = _temporary_directory()
-            self._left_over = weakref.finalize(self, shutil.rmtree, self._base, ignore_errors=True)
+            self._owner_pid = os.getpid()
+            self._left_over = weakref.finalize(self, _delete, self._base, self._owner_pid)
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="kafkapy-testing")
             try:
                 # An interrupt while the pool starts its thread would have it start another.
@@ -129,6 +131,8 @@ class EmbeddedBroker(BrokerHandle):
                 raise
 
     def stop(self) -> None:
+        if self._owner_pid not in (None, os.getpid()):
+            return  # a fork of the process whose broker it is: threads and data are not here
         with self._lock:
             self._standby = None
             self._current = None
@@ -367,6 +371,12 @@ def _address_of(life: Incarnation) -> str:
     end_point = next(e for e in life.server.bound_listeners if e.listener_name != INTERNAL_LISTENER)
     host = end_point.host or "127.0.0.1"
     return f"[{host}]:{end_point.port}" if ":" in host else f"{host}:{end_point.port}"
+
+
+def _delete(base: Path, owner_pid: int) -> None:
+    # A forked child ends without a broker, and with copies of all that is to be done at the end.
+    if os.getpid() == owner_pid:
+        shutil.rmtree(base, ignore_errors=True)
 
 
 def _temporary_directory() -> Path:

@@ -2,11 +2,13 @@
 
 import os
 import shutil
-import signal
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,24 +42,21 @@ def open_descriptors() -> set[str]:
     }
 
 
-class Interrupt(BaseException):
-    """As Ctrl-C, or the time-out of a test."""
+def interrupt_the_first_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C, or the time-out of a test, while the test waits for its broker."""
+    interrupted = threading.Event()
 
+    def interrupting(wait: Callable[..., object]) -> Callable[..., object]:
+        def wait_or_not(*arguments: object) -> object:
+            if threading.current_thread() is threading.main_thread() and not interrupted.is_set():
+                interrupted.set()
+                raise KeyboardInterrupt
+            return wait(*arguments)
 
-@contextmanager
-def interrupted(after_s: float) -> Iterator[None]:
-    def interrupt(*_: object) -> None:
-        raise Interrupt
+        return wait_or_not
 
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, after_s)
-    try:
-        yield
-    except Interrupt:
-        pass
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+    for name in ("result", "exception"):
+        monkeypatch.setattr(Future, name, interrupting(getattr(Future, name)))
 
 
 def test_a_real_client_produces_and_consumes(either_broker: BrokerHandle) -> None:
@@ -102,9 +101,31 @@ def test_stopping_leaves_nothing_behind() -> None:
     assert not base.exists()
 
 
-@pytest.mark.parametrize("after_ms", [2, 8, 20])
+@pytest.mark.parametrize("broker_class", [EmbeddedBroker, BrokerProcess])
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_forked_child_does_not_take_the_broker_with_it(broker_class, is_stopped: bool) -> None:
+    # In a process of one thread, as programs that fork are.
+    program = f"""
+import os, sys
+from kafkapy.testing import {broker_class.__name__}
+broker = {broker_class.__name__}()
+broker.start()
+broker.create_topic("x")
+child = os.fork()
+if child == 0:
+    if {is_stopped}:
+        broker.stop()
+    sys.exit(5)
+assert os.waitpid(child, 0)[1] == 5 << 8
+assert broker.log_dir.exists()
+broker.create_topic("y")
+broker.stop()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
 @pytest.mark.parametrize("action", ["start", "checkpoint", "rollback", "restart"])
-def test_an_interrupt_leaves_nothing_behind(action: str, after_ms: int) -> None:
+def test_an_interrupt_leaves_nothing_behind(action: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with EmbeddedBroker():
         pass
     threads, descriptors = set(threading.enumerate()), open_descriptors()
@@ -116,12 +137,13 @@ def test_an_interrupt_leaves_nothing_behind(action: str, after_ms: int) -> None:
         broker.checkpoint()
         broker.create_topic("x")
 
-    with interrupted(after_ms / 1000):
+    interrupt_the_first_wait(monkeypatch)
+    with suppress(KeyboardInterrupt):
         getattr(broker, action)(*arguments)
+    monkeypatch.undo()
 
     broker.stop()
-    # Not joined, but about to end: a thread whose start was interrupted.
-    wait_until(lambda: set(threading.enumerate()) <= threads)
+    assert {t for t in threading.enumerate() if t not in threads} == set()
     assert open_descriptors() - descriptors == set()
 
 
