@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -22,7 +23,12 @@ from kafkapy.testing.fault_specs import FaultSpec, Predicate, RequestFault
 from kafkapy.testing.faults import Faults
 from kafkapy.testing.recorded_request import RecordedRequest
 
-_MAIN_MODULE = "kafkapy.testing.broker_process_main"
+# Modules are found where the test finds them, but in the test's directories last: those may well
+# hold a file with the name of a module of Python's own.
+_PROGRAM = (
+    "import sys; number, *path = sys.argv[1:]; sys.path += path; "
+    "from kafkapy.testing.broker_process_main import main; main(int(number))"
+)
 _STOP_TIMEOUT_S = 20
 
 
@@ -46,6 +52,7 @@ class BrokerProcess(BrokerHandle):
         self._channel: ControlChannel | None = None
         self._bootstrap_servers = ""
         self._owner_pid: int | None = None
+        self._base: Path | None = None
         self._predicates: dict[int, Predicate] = {}
         self._numbers = count(1)
 
@@ -59,7 +66,7 @@ class BrokerProcess(BrokerHandle):
         with theirs:
             descriptor = theirs.fileno()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", _MAIN_MODULE, str(descriptor)],
+                [sys.executable, "-P", "-c", _PROGRAM, str(descriptor), *sys.path],
                 pass_fds=(descriptor,),
                 stdin=subprocess.DEVNULL,
                 # An interrupt at the terminal is for the test, which then stops the broker.
@@ -71,6 +78,7 @@ class BrokerProcess(BrokerHandle):
         try:
             self._call("start", self._properties)
             self._bootstrap_servers = self._call("bootstrap_servers")
+            self._base = self.log_dir.parent
         except BaseException:
             self.stop()
             raise
@@ -89,6 +97,10 @@ class BrokerProcess(BrokerHandle):
                 process.kill()
                 process.wait()
                 raise KafkaError("the broker's process did not end and was killed") from None
+            finally:
+                if self._base is not None:
+                    # It deletes its data itself, unless it was killed.
+                    shutil.rmtree(self._base, ignore_errors=True)
 
     def restart(self, *, clean: bool = True) -> None:
         self._call("restart", clean)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -98,7 +97,3 @@ def main(descriptor: int) -> None:
     controlled = _Controlled(Connection(descriptor))
     controlled.ended.wait()
     controlled.stop()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -184,6 +185,28 @@ def test_a_broker_process_ends_when_told_and_when_its_parent_is_gone() -> None:
         broker.checkpoint()
     broker.stop()
     assert not process.exists()
+
+
+def test_a_broker_process_that_was_killed_leaves_nothing_behind() -> None:
+    broker = BrokerProcess()
+    broker.start()
+    base = broker.log_dir.parent
+    os.kill(broker.pid, signal.SIGKILL)
+
+    broker.stop()
+
+    assert not base.exists()
+
+
+def test_a_broker_process_is_not_misled_by_files_of_the_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "selectors.py").write_text("raise SystemError")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with BrokerProcess() as broker:
+        assert broker.topics() == {}
 
 
 def test_brokers_share_a_process_and_may_be_started_again() -> None:
