@@ -127,6 +127,11 @@ class BrokerHandle(ABC):
         self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
         """Returns when the topic can be used. Raises KafkaError saying why it cannot be made."""
+        for key, value in (configs or {}).items():
+            if not isinstance(value, str):
+                raise KafkaError(
+                    f"topic {name} is not created: {key}: expected text, not {value!r}"
+                )
         request = CreateTopicsRequest(
             topics=[
                 CreateTopicsRequest.CreatableTopic(

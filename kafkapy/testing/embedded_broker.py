@@ -80,6 +80,13 @@ class EmbeddedBroker(BrokerHandle):
             raise InvalidConfigurationError(f"An embedded broker sets {', '.join(own)} itself")
         # constant after construction
         merged = {**_DEFAULTS, **(properties or {})}
+        for name, value in merged.items():
+            if not isinstance(value, str):
+                raise InvalidConfigurationError(
+                    f"{name}: expected text, as in server.properties, not {value!r}"
+                )
+        if not merged["listeners"].strip():
+            raise InvalidConfigurationError("listeners: an embedded broker needs one at least")
         merged["listeners"] += f",{INTERNAL_LISTENER}://127.0.0.1:0"
         merged["listener.security.protocol.map"] += f",{INTERNAL_LISTENER}:PLAINTEXT"
         merged["inter.broker.listener.name"] = INTERNAL_LISTENER

@@ -16,6 +16,7 @@ from kafkapy.testing.fault_specs import (
     RequestFault,
     StorageFault,
 )
+from kafkapy.testing.recorded_request import api_key_named
 
 
 class Faults:
@@ -33,7 +34,7 @@ class Faults:
         self, api: str, *, topic: str | None = None, client_id: str | None = None
     ) -> RequestFaultBuilder:
         """Requests of an API, as in "Produce" or "OffsetCommit", and of a topic or client only."""
-        return RequestFaultBuilder(self._target, _api_key(api), Occasions(), topic, client_id)
+        return RequestFaultBuilder(self._target, api_key_named(api), Occasions(), topic, client_id)
 
     def storage(self, topic: str | None = None) -> StorageFaultBuilder:
         """The files of a topic, or of all; a broker that cannot write stops serving the disk."""
@@ -89,6 +90,8 @@ class RequestFaultBuilder:
 
     def when(self, predicate: Predicate) -> RequestFaultBuilder:
         """Only requests for which `predicate(request)` holds (a RecordedRequest)."""
+        if not callable(predicate):
+            raise ValueError(f"a condition is a function of the request, not {predicate!r}")
         return replace(self, _predicate=predicate)
 
     def error(self, error: str) -> Fault:
@@ -101,6 +104,8 @@ class RequestFaultBuilder:
             found = Errors[error]
         except KeyError:
             raise ValueError(f"there is no error {error!r} in Kafka's protocol") from None
+        if found is Errors.NONE:
+            raise ValueError("NONE is no error: the client would believe what was never done")
         return self._put(FaultAction.ERROR, error=found)
 
     def drop_response(self) -> Fault:
@@ -170,13 +175,6 @@ class StorageFaultBuilder:
             written_bytes=written_bytes,
         )
         return Fault(self._target, self._target.add(spec))
-
-
-def _api_key(name: str) -> ApiKeys:
-    for api_key in ApiKeys:
-        if api_key.api_name == name:
-            return api_key
-    raise ValueError(f"there is no API {name!r}; it is written as in Kafka: Produce, OffsetCommit")
 
 
 def _from(occasions: Occasions, number: int) -> Occasions:

@@ -63,10 +63,17 @@ class RecordedRequest:
         return _restore, (body, *values)
 
 
+def api_key_named(name: str) -> ApiKeys:
+    """Raises ValueError if Kafka has no such API."""
+    for api_key in ApiKeys:
+        if api_key.api_name == name:
+            return api_key
+    raise ValueError(f"there is no API {name!r}; it is written as in Kafka: Produce, OffsetCommit")
+
+
 def _restore(body: bytes | None, *values: object) -> RecordedRequest:
     names = [name for name in RecordedRequest.__slots__ if name != "body"]
     restored = RecordedRequest(**dict(zip(names, values, strict=True)), body=None)  # type: ignore[arg-type]
     if body is not None:
-        api_key = next(key for key in ApiKeys if key.api_name == restored.api)
-        restored.body = request_class(api_key).decode(body, restored.version)
+        restored.body = request_class(api_key_named(restored.api)).decode(body, restored.version)
     return restored

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from kafkapy.testing.recorded_request import RecordedRequest
+from kafkapy.testing.recorded_request import RecordedRequest, api_key_named
 
 _MAX_REQUESTS = 10_000
 _MAX_BYTES = 16 * 1024 * 1024  # of bodies, which the requests keep alive
@@ -35,7 +35,9 @@ class RequestLog:
     def requests(
         self, api: str | None = None, *, topic: str | None = None, client_id: str | None = None
     ) -> list[RecordedRequest]:
-        """The oldest first; only those that match what is given."""
+        """The oldest first; only those that match what is given. ValueError for an unknown API."""
+        if api is not None:
+            api_key_named(api)
         with self._lock:
             requests = list(self._requests)
         return [

@@ -50,9 +50,10 @@ class TopicReader:
     """Reads on where it stopped, through a connection it is given. Not thread-safe."""
 
     def __init__(self, client: WireClient, topic: str, isolation: IsolationLevel) -> None:
+        """Raises ValueError if that is no isolation level."""
         self._client = client
         self._topic = topic
-        self._isolation = isolation
+        self._isolation = IsolationLevel(isolation)
         self._positions: dict[int, int] = {}
 
     def poll(self, max_wait_ms: int = 0) -> list[StoredRecord]:

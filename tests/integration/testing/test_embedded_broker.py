@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -240,9 +241,12 @@ def test_properties_reach_the_broker_on_every_listener() -> None:
         (EmbeddedBroker, "log.dirs", "/tmp/x", "An embedded broker sets log.dirs itself"),
         (EmbeddedBroker, "num.io.threads", "none", "num.io.threads"),
         (BrokerProcess, "num.io.threads", "none", "num.io.threads"),
+        (EmbeddedBroker, "num.partitions", 3, "num.partitions: expected text, .* not 3"),
+        (BrokerProcess, "num.partitions", 3, "num.partitions: expected text, .* not 3"),
+        (EmbeddedBroker, "listeners", " ", "listeners: an embedded broker needs one"),
     ],
 )
-def test_bad_settings_are_named(broker_class, name: str, value: str, message: str) -> None:
+def test_bad_settings_are_named(broker_class, name: str, value: Any, message: str) -> None:
     with pytest.raises(InvalidConfigurationError, match=message):
         broker_class({name: value}).start()
 
@@ -260,5 +264,8 @@ def test_a_port_that_is_taken_is_named() -> None:
 def test_a_topic_that_cannot_be_made_says_why(broker: EmbeddedBroker) -> None:
     with pytest.raises(KafkaError, match="topic a/b is not created"):
         broker.create_topic("a/b")
+    configs: Any = {"retention.ms": 60_000}
+    with pytest.raises(KafkaError, match=r"c is not created: retention\.ms: expected text, not 6"):
+        broker.create_topic("c", configs=configs)
     with pytest.raises(KafkaError, match="topic none is not deleted"):
         broker.delete_topic("none")

@@ -1,6 +1,7 @@
 """What a test can see of what its clients did."""
 
 import threading
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -170,6 +171,13 @@ def test_aborted_records_are_hidden_from_whoever_asks_for_committed_ones(
 
     assert [record.value for record in committed] == [b"a", b"c"]
     assert [record.value for record in broker.records(topic)] == [b"a", b"b", b"c"]
+
+
+def test_an_isolation_that_is_none_is_named(broker: EmbeddedBroker) -> None:
+    isolation: Any = "read_committed"
+
+    with pytest.raises(ValueError, match="'read_committed' is not a valid IsolationLevel"):
+        broker.records("x", isolation=isolation)
 
 
 def test_a_broker_process_tells_as_much(either_broker: BrokerHandle) -> None:

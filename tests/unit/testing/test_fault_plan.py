@@ -113,6 +113,8 @@ def test_faults_that_never_struck_are_named(plan: FaultPlan, faults: Faults) -> 
     ("say", "message"),
     [
         (lambda f: f.on("produce"), "no API 'produce'"),
+        (lambda f: f.on("Produce").error("NONE"), "NONE is no error"),
+        (lambda f: f.on("Produce").when(True), "a function of the request, not True"),
         (lambda f: f.on("Produce").error("NO_SUCH"), "no error 'NO_SUCH'"),
         (lambda f: f.on("Produce").nth(0), "counted from 1, not 0"),
         (lambda f: f.on("Produce").times(0), "at least once, not 0 times"),

@@ -1,5 +1,7 @@
 import pickle
 
+import pytest
+
 from kafkapy.common.protocol.messages.produce import ProduceRequest
 from kafkapy.testing import request_log
 from kafkapy.testing.recorded_request import RecordedRequest
@@ -33,6 +35,11 @@ def test_requests_are_found_by_api_topic_and_client() -> None:
     assert log.requests("Fetch", topic="x") == []
     log.clear()
     assert log.requests() == []
+
+
+def test_an_api_that_is_none_is_refused_rather_than_never_found() -> None:
+    with pytest.raises(ValueError, match="no API 'produce'"):
+        RequestLog().requests("produce")
 
 
 def test_the_oldest_go_when_there_are_too_many(monkeypatch) -> None:
