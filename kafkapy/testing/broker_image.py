@@ -84,9 +84,11 @@ def capture(
     """Nothing may write meanwhile, or the image is of no use. Raises OSError."""
     shared: set[str] = set()
     target.mkdir(parents=True)
-    for entry in os.scandir(log_dir):
-        if entry.is_file() and entry.name not in _WRITTEN_ANEW and not _is_temporary(entry.name):
-            shutil.copyfile(entry.path, target / entry.name)
+    with os.scandir(log_dir) as entries:
+        names = [entry.name for entry in entries if entry.is_file()]
+    for name in names:
+        if name not in _WRITTEN_ANEW and not _is_temporary(name):
+            shutil.copyfile(log_dir / name, target / name)
     for log in logs:
         partition_dir = target / os.path.basename(log.dir)
         partition_dir.mkdir()
@@ -141,16 +143,16 @@ def _capture_log(log: UnifiedLog, target: Path) -> list[str]:
         f"{prefix}{TIME_INDEX_FILE_SUFFIX}": active.time_index.size_in_bytes,
     }
     shared = []
-    for entry in os.scandir(log.dir):
-        name = entry.name
-        if _is_temporary(name):
-            continue
+    with os.scandir(log.dir) as entries:
+        names = [entry.name for entry in entries if not _is_temporary(entry.name)]
+    for name in names:
+        path = os.path.join(log.dir, name)
         if name in growing:
-            _copy_head(entry.path, target / name, growing[name])
+            _copy_head(path, target / name, growing[name])
         elif name.startswith(prefix) or name.endswith(PRODUCER_SNAPSHOT_FILE_SUFFIX):
-            shutil.copyfile(entry.path, target / name)
+            shutil.copyfile(path, target / name)
         else:
-            os.link(entry.path, target / name)
+            os.link(path, target / name)
             shared.append(name)
     return shared
 

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from kafkapy.common.errors import KafkaError, KafkaStorageError
 from kafkapy.common.types import TopicPartition
 from kafkapy.metadata.end_point import EndPoint
 from kafkapy.network.request_channel import RequestChannel
@@ -141,7 +142,10 @@ class Incarnation:
         return self._tree.last_zxid, self.time.offset_ms, logs
 
     def capture(self, target: Path) -> BrokerImage:
-        """What is stored now, while requests wait. Raises TimeoutError if it never holds still."""
+        """What is stored now, while requests wait.
+
+        Raises TimeoutError if it never holds still, KafkaError if there is no room for the image.
+        """
         with self._gate.closed():
             for _ in range(_CAPTURE_ATTEMPTS):
                 self.time.settle(_SETTLE_TIMEOUT_MS)
@@ -154,9 +158,12 @@ class Incarnation:
                         tree=self._tree.image(),
                         clock_offset_ms=self.time.offset_ms,
                     )
-                except OSError as e:
-                    # A file went away that was there a moment ago.
+                except FileNotFoundError as e:
+                    # It was there a moment ago.
                     log.debug("The broker does not hold still: %s", e)
+                except (OSError, KafkaStorageError) as e:
+                    shutil.rmtree(target, ignore_errors=True)
+                    raise KafkaError(f"the broker cannot be checkpointed: {e}") from e
                 else:
                     if self.fingerprint() == before:
                         return image

@@ -1,6 +1,8 @@
 """A broker goes back to a checkpoint as if nothing had happened since."""
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from kafkapy.common.errors import KafkaError
 from kafkapy.testing import BrokerHandle, EmbeddedBroker, IsolationLevel
+from tests.faults.small_disk import small_disk
 from tests.helpers.ended_transactions import await_ended_transactions
 from tests.helpers.waiting import wait_until
 from tests.integration.testing.broker_view import RealClient
@@ -246,6 +249,30 @@ def test_closed_segments_survive_their_deletion(broker: EmbeddedBroker) -> None:
             broker.time.advance(minutes=5)
 
         assert RealClient(broker).view() == seen
+
+
+def test_a_checkpoint_without_room_says_so_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk(tmp_path / "disk", size_kib=2000) as disk:
+        monkeypatch.setenv("TMPDIR", str(disk.path))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        with EmbeddedBroker() as broker:
+            broker.create_topic("x")
+            producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+            producer.produce("x", bytes(900_000))
+            assert producer.flush(20) == 0
+            (disk.path / "filler").write_bytes(bytes(500_000))
+            before = set(broker.log_dir.parent.iterdir())
+
+            with pytest.raises(KafkaError, match=r"cannot be checkpointed: .*No space left"):
+                broker.checkpoint()
+
+            assert set(broker.log_dir.parent.iterdir()) == before
+            disk.resize(size_kib=10_000)
+            with broker.rolled_back():
+                broker.delete_topic("x")
+            assert len(broker.records("x")) == 1
 
 
 def test_checkpoints_nest_and_can_be_used_in_any_order(broker: EmbeddedBroker) -> None:
