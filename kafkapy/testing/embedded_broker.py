@@ -193,9 +193,13 @@ class EmbeddedBroker(BrokerHandle):
 
     def checkpoint(self) -> Checkpoint:
         with self._lock:
+            if self._failure is not None:
+                raise KafkaError(f"the broker cannot be checkpointed: {self._failure}")
             image = self._unchanged_image()
             if image is None:
-                image = self._life.capture(self._new_directory())
+                # The faults are for what clients have written, not for what a checkpoint writes.
+                with self.fault_plan.storage_spared():
+                    image = self._life.capture(self._new_directory())
             number = next(self._numbers)
             self._images[number] = image
             self._prepare(image)

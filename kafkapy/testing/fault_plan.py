@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -52,6 +53,7 @@ class FaultPlan:
         self._file_system = file_system  # constant after construction
         # Of the broker that serves clients: faults do not strike one that is being prepared.
         self.directory = ""
+        self._is_sparing_storage = False  # written by whoever takes checkpoints
         self._lock = threading.Lock()
         # guarded by self._lock
         self._active: dict[int, _Active] = {}
@@ -85,6 +87,15 @@ class FaultPlan:
                 for number, active in self._active.items()
             ]
 
+    @contextmanager
+    def storage_spared(self) -> Iterator[None]:
+        """The disk works meanwhile, and what is written does not count."""
+        self._is_sparing_storage = True
+        try:
+            yield
+        finally:
+            self._is_sparing_storage = False
+
     def strike(self, request: RecordedRequest) -> RequestFault | None:
         """The first fault whose turn it is; those put in earlier go first.
 
@@ -115,7 +126,9 @@ class FaultPlan:
             nth=occasions.first,
             error=spec.error,
             matches=lambda path: (
-                path.startswith(self.directory) and spec.topic in (None, _topic_of(path))
+                not self._is_sparing_storage
+                and path.startswith(self.directory)
+                and spec.topic in (None, _topic_of(path))
             ),
             sticky=occasions.count is None,
             write_before_failing=spec.written_bytes,

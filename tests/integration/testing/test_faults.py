@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from kafka import KafkaProducer
 
+from kafkapy.common.errors import KafkaError as OwnKafkaError
 from kafkapy.testing import BrokerHandle, EmbeddedBroker
 from tests.helpers.waiting import wait_until
 
@@ -151,6 +152,26 @@ def test_a_torn_write_is_cut_off_by_the_next_start() -> None:
         assert broker.failure is None
         assert producer.flush(20) == 0
         assert [record.value for record in broker.records("x")] == [b"whole", b"torn"]
+
+
+def test_a_checkpoint_leaves_faults_of_storage_for_clients() -> None:
+    with EmbeddedBroker() as broker:
+        broker.create_topic("x")
+        producer = confluent_producer(broker, **{"enable.idempotence": True})
+        producer.produce("x", "before")
+        assert producer.flush(20) == 0
+        fault = broker.faults.storage(topic="x").torn_write(after_bytes=20)
+
+        checkpoint = broker.checkpoint()
+
+        assert not fault.fired
+        producer.produce("x", "torn")
+        wait_until(lambda: broker.failure)
+        assert fault.fired == 1
+        with pytest.raises(OwnKafkaError, match="cannot be checkpointed: All directories"):
+            broker.checkpoint()
+        broker.rollback(checkpoint)
+        assert [record.value for record in broker.records("x")] == [b"before"]
 
 
 @pytest.mark.parametrize("say", [lambda s: s.disk_full(), lambda s: s.fsync_error()])
