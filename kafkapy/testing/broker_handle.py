@@ -44,9 +44,10 @@ Expected = bytes | str | None | Callable[[bytes | None], bool] | _Anything
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A state of a broker to which it can go back."""
+    """A state of a broker to which it can go back, and no other."""
 
     number: int
+    broker: str
 
 
 class BrokerHandle(ABC):

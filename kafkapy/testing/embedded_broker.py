@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import count
 from pathlib import Path
+from uuid import uuid4
 
 from kafkapy.common.errors import InvalidConfigurationError, KafkaError
 from kafkapy.metadata.end_point import EndPoint
@@ -98,6 +99,7 @@ class EmbeddedBroker(BrokerHandle):
             Faults(self.fault_plan),
             BrokerClock(self._advance, lambda: self._life.time.milliseconds()),
         )
+        self._name = uuid4().hex
         self._numbers = count(1)
         self._lock = threading.RLock()
         # guarded by self._lock
@@ -110,7 +112,7 @@ class EmbeddedBroker(BrokerHandle):
         self._current: Incarnation | None = None
         self._opened_as: tuple[Fingerprint, BrokerImage] | None = None
         self._failure: str | None = None
-        self._images: dict[int, BrokerImage] = {}
+        self._images: dict[Checkpoint, BrokerImage] = {}
         # The next life, begun before it is needed, and the image it begins with.
         self._standby: tuple[BrokerImage | None, Future[Incarnation]] | None = None
         # Begins and ends all lives: an interrupt of the test's thread leaves none half begun.
@@ -200,14 +202,14 @@ class EmbeddedBroker(BrokerHandle):
                 # The faults are for what clients have written, not for what a checkpoint writes.
                 with self.fault_plan.storage_spared():
                     image = self._life.capture(self._new_directory())
-            number = next(self._numbers)
-            self._images[number] = image
+            checkpoint = Checkpoint(next(self._numbers), self._name)
+            self._images[checkpoint] = image
             self._prepare(image)
-            return Checkpoint(number)
+            return checkpoint
 
     def rollback(self, checkpoint: Checkpoint) -> None:
         with self._lock:
-            image = self._images.get(checkpoint.number)
+            image = self._images.get(checkpoint)
             if image is None:
                 raise KafkaError(f"{checkpoint} is of another broker, or was discarded")
             following = self._begun(image)
@@ -223,7 +225,7 @@ class EmbeddedBroker(BrokerHandle):
 
     def discard(self, checkpoint: Checkpoint) -> None:
         with self._lock:
-            image = self._images.pop(checkpoint.number, None)
+            image = self._images.pop(checkpoint, None)
             if image is None or image in self._images.values():
                 return
             if self._opened_as is not None and self._opened_as[1] is image:

@@ -291,6 +291,20 @@ def test_checkpoints_nest_and_can_be_used_in_any_order(broker: EmbeddedBroker) -
         broker.rollback(states[0][0])
 
 
+def test_a_checkpoint_of_another_broker_is_refused() -> None:
+    with EmbeddedBroker() as one, EmbeddedBroker() as other:
+        one.create_topic("x")
+        checkpoint, same_number = one.checkpoint(), other.checkpoint()
+        assert checkpoint.number == same_number.number
+
+        with pytest.raises(KafkaError, match="is of another broker"):
+            one.rollback(same_number)
+        one.discard(same_number)
+
+        one.rollback(checkpoint)
+        assert one.topics() == {"x": 1}
+
+
 def test_clients_that_live_on_reconnect(broker: EmbeddedBroker, topic: str) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
