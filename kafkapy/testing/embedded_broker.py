@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import socket
-import tempfile
 import threading
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import count
 from pathlib import Path
@@ -22,6 +19,7 @@ from kafkapy.network.socket_server_config import SocketServerConfig
 from kafkapy.testing.broker_clock import BrokerClock
 from kafkapy.testing.broker_handle import BrokerHandle, Checkpoint
 from kafkapy.testing.broker_image import BrokerImage, copy_as_crashed
+from kafkapy.testing.data_directory import DataDirectory
 from kafkapy.testing.fault_plan import FaultPlan
 from kafkapy.testing.faults import Faults
 from kafkapy.testing.faulty_file_system import FaultyFileSystem
@@ -62,8 +60,6 @@ _OWN = frozenset(
 )
 _SETTLE_TIMEOUT_MS = 10_000
 _UNSTARTED = "the broker is not running"
-_MEMORY_DISK = "/dev/shm"
-_MEMORY_DISK_MIN_BYTES = 512 * 1024 * 1024
 
 
 class EmbeddedBroker(BrokerHandle):
@@ -103,10 +99,8 @@ class EmbeddedBroker(BrokerHandle):
         self._numbers = count(1)
         self._lock = threading.RLock()
         # guarded by self._lock
-        self._base: Path | None = None
+        self._base: DataDirectory | None = None
         self._owner_pid: int | None = None
-        # Deletes it, at the latest when the interpreter ends.
-        self._left_over: Callable[[], object] | None = None
         self._sockets: dict[str, socket.socket] = {}
         self._bootstrap_servers: str | None = None
         self._current: Incarnation | None = None
@@ -127,9 +121,8 @@ class EmbeddedBroker(BrokerHandle):
             if self._current is not None:
                 raise KafkaError("the broker is running already")
             self.stop()  # a restart that failed has left its data
-            self._base = _temporary_directory()
+            self._base = DataDirectory()
             self._owner_pid = os.getpid()
-            self._left_over = weakref.finalize(self, _delete, self._base, self._owner_pid)
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="kafkapy-testing")
             try:
                 # An interrupt while the pool starts its thread would have it start another.
@@ -155,9 +148,9 @@ class EmbeddedBroker(BrokerHandle):
             self._sockets.clear()
             self._images.clear()
             self._opened_as = None
-            self._base = None
-            if self._left_over is not None:
-                self._left_over()
+            if self._base is not None:
+                self._base.delete()
+                self._base = None
 
     def restart(self, *, clean: bool = True) -> None:
         with self._lock:
@@ -362,7 +355,7 @@ class EmbeddedBroker(BrokerHandle):
         base = self._base
         if base is None:
             raise KafkaError(_UNSTARTED)
-        return base / f"{next(self._numbers)}"
+        return base.path / f"{next(self._numbers)}"
 
     def _open_socket(self, end_point: EndPoint, config: SocketServerConfig) -> socket.socket:
         """All lives listen on the same sockets, so that no connection is refused in between."""
@@ -384,19 +377,3 @@ def _address_of(life: Incarnation) -> str:
     end_point = next(e for e in life.server.bound_listeners if e.listener_name != INTERNAL_LISTENER)
     host = end_point.host or "127.0.0.1"
     return f"[{host}]:{end_point.port}" if ":" in host else f"{host}:{end_point.port}"
-
-
-def _delete(base: Path, owner_pid: int) -> None:
-    # A forked child ends without a broker, and with copies of all that is to be done at the end.
-    if os.getpid() == owner_pid:
-        shutil.rmtree(base, ignore_errors=True)
-
-
-def _temporary_directory() -> Path:
-    """In memory where there is plenty of it and TMPDIR does not say otherwise: a broker makes many
-    small files."""
-    parent = None
-    if "TMPDIR" not in os.environ and os.access(_MEMORY_DISK, os.W_OK):
-        free_bytes = shutil.disk_usage(_MEMORY_DISK).free
-        parent = _MEMORY_DISK if free_bytes >= _MEMORY_DISK_MIN_BYTES else None
-    return Path(tempfile.mkdtemp(prefix="kafkapy-testing-", dir=parent))

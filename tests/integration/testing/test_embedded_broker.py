@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -124,6 +125,29 @@ broker.create_topic("y")
 broker.stop()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_what_a_killed_process_left_goes_with_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    # As the time-out of a test does that cannot interrupt it.
+    program = """
+import os
+from kafkapy.testing import EmbeddedBroker
+EmbeddedBroker().start()
+os._exit(1)
+"""
+    subprocess.run([sys.executable, "-c", program], timeout=60)
+    (left,) = tmp_path.iterdir()
+
+    with EmbeddedBroker() as one, BrokerProcess() as other, EmbeddedBroker():
+        assert not left.exists()
+        assert one.log_dir.exists()
+        assert other.log_dir.exists()
+
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("action", ["start", "checkpoint", "rollback", "restart"])
