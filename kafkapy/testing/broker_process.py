@@ -65,13 +65,17 @@ class BrokerProcess(BrokerHandle):
         ours, theirs = socket.socketpair()
         with theirs:
             descriptor = theirs.fileno()
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, str(descriptor), *sys.path],
-                pass_fds=(descriptor,),
-                stdin=subprocess.DEVNULL,
-                # An interrupt at the terminal is for the test, which then stops the broker.
-                start_new_session=True,
-            )
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _PROGRAM, str(descriptor), *sys.path],
+                    pass_fds=(descriptor,),
+                    stdin=subprocess.DEVNULL,
+                    # An interrupt at the terminal is for the test, which then stops the broker.
+                    start_new_session=True,
+                )
+            except OSError as e:
+                ours.close()
+                raise KafkaError(f"no process can be started for the broker: {e}") from e
         self._channel = ControlChannel(
             Connection(ours.detach()), {"predicate": self._evaluate_predicate}
         )

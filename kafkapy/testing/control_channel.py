@@ -56,7 +56,11 @@ class ControlChannel:
             if self._has_ended:
                 raise KafkaError("the broker's process has ended")
             self._pending[number] = future
-        self._send((_CALL, number, name, arguments))
+        try:
+            self._send((_CALL, number, name, arguments))
+        except OSError as e:
+            # The reader will notice as well, but later.
+            raise KafkaError("the broker's process has ended") from e
         return future.result()
 
     def close(self) -> None:

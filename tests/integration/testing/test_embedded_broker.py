@@ -223,6 +223,16 @@ def test_a_broker_process_that_was_killed_leaves_nothing_behind() -> None:
     assert not base.exists()
 
 
+def test_a_broker_process_that_cannot_be_started_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    descriptors = open_descriptors()
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+
+    with pytest.raises(KafkaError, match=r"no process can be started .*/no/such/python"):
+        BrokerProcess().start()
+
+    assert open_descriptors() == descriptors
+
+
 def test_a_broker_process_is_not_misled_by_files_of_the_test(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
