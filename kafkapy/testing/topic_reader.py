@@ -18,6 +18,7 @@ from kafkapy.testing.wire_client import WireClient
 _BY_NAME = 12  # the last Fetch version that names topics
 _EARLIEST = -2
 _MAX_BYTES = 50 * 1024 * 1024
+_MAX_SHOWN_BYTES = 200
 
 
 class IsolationLevel(IntEnum):
@@ -40,10 +41,17 @@ class StoredRecord:
     headers: tuple[tuple[str, bytes | None], ...]
 
     def __str__(self) -> str:
-        headers = f" {dict(self.headers)!r}" if self.headers else ""
-        return (
-            f"{self.topic}-{self.partition}@{self.offset}: {self.key!r} = {self.value!r}{headers}"
-        )
+        content = f"{_short(self.key)} = {_short(self.value)}"
+        if self.headers:
+            headers = ", ".join(f"{name!r}: {_short(value)}" for name, value in self.headers)
+            content += f" {{{headers}}}"
+        return f"{self.topic}-{self.partition}@{self.offset}: {content}"
+
+
+def _short(content: bytes | None) -> str:
+    if content is None or len(content) <= _MAX_SHOWN_BYTES:
+        return repr(content)
+    return f"{content[:_MAX_SHOWN_BYTES]!r}… ({len(content)} bytes)"
 
 
 class TopicReader:

@@ -71,3 +71,13 @@ def test_a_topic_nobody_asked_about_has_no_story() -> None:
         "records of x: 0",
         "groups: none",
     ]
+
+
+def test_large_records_are_cut_short_and_every_header_is_shown() -> None:
+    large = StoredRecord("x", 0, 0, 0, b"k" * 200, bytes(1_000_000), (("h", b"1"), ("h", None)))
+
+    told = str(large)
+
+    assert f"{b'k' * 200!r} = " in told
+    assert told.endswith(r"\x00'… (1000000 bytes) {'h': b'1', 'h': None}")
+    assert len(told) < 2_000
