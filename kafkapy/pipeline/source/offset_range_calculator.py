@@ -57,10 +57,10 @@ def _part_count(size: int, total: int, parts: int) -> int:
 def _divide(offset_range: OffsetRange, parts: int) -> list[OffsetRange]:
     """Parts of nearly the same size; fewer when there are not so many offsets."""
     divided = []
+    parts = min(parts, offset_range.size)
     start = offset_range.from_offset
     for index in range(parts):
         end = start + (offset_range.until_offset - start) // (parts - index)
-        if end > start:
-            divided.append(replace(offset_range, from_offset=start, until_offset=end))
+        divided.append(replace(offset_range, from_offset=start, until_offset=end))
         start = end
     return divided
