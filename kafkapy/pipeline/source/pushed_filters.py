@@ -109,7 +109,8 @@ class PushedFilters:
             and value.tzinfo is not None
         ):
             from_ms = (value - _EPOCH) // _MILLISECOND
-            return replace(self, from_time_ms=max(0, from_ms, self.from_time_ms or 0))
+            # Brokers find no record by a time before 1970; one without a time has such a one, -1.
+            return replace(self, from_time_ms=max(from_ms, self.from_time_ms or 0) or None)
         return None
 
     def _with_offset(self, wanted: Filter, value: int) -> PushedFilters | None:

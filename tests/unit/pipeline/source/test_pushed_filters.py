@@ -111,6 +111,8 @@ def test_filters_together_leave_what_all_of_them_leave() -> None:
         IsNotNull(("key",)),
         LessThan(("timestamp",), TIME),
         GreaterThan(("timestamp",), TIME.replace(tzinfo=None)),
+        # Records without a time have that of one millisecond before 1970.
+        GreaterThan(("timestamp",), TIME.replace(year=1969)),
         EqualTo(("headers", "key"), "x"),
     ],
 )
