@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from kafkapy.clients.admin import AdminClient, OffsetSpec
 from kafkapy.clients.admin.admin_client_config import AdminClientConfig
+from kafkapy.clients.admin.offset_spec import IsolationLevel
+from kafkapy.clients.consumer.consumer_config import ConsumerConfig
 from kafkapy.common.errors import AuthenticationError, InvalidConfigurationError, KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.jobs.pipeline_config import (
@@ -64,13 +66,17 @@ class TopicDirectory:
             self._check_topics(place, "topic", sink_options(letters), (letters.topic,))
 
     def latest_offsets(self, source: TopicSource) -> Offsets:
-        """Where each partition ends now."""
+        """Where each partition ends now, for a reader with the source's isolation level."""
         place = f"{self._config.file}: [[source]] {source.name}"
         options = source_options(source)
         partitions = self._partitions(source)
         with self._admin(place, options) as admin:
+            consumer = KafkaClientOptions.for_source(options).config(ConsumerConfig)
+            level = IsolationLevel(int(consumer.is_read_committed))
             try:
-                listed = admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+                listed = admin.list_offsets(
+                    dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level=level
+                )
             except KafkaError as e:
                 raise self._unreachable(place, options, e) from e
         found: Offsets = {}

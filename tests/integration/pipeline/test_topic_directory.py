@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.clients.producer import KafkaProducer
 from kafkapy.pipeline.jobs.pipeline_config import PipelineConfig, TopicSource
 from kafkapy.pipeline.jobs.pipeline_file import PipelineFile
 from kafkapy.pipeline.jobs.topic_directory import EARLIEST, TopicDirectory
@@ -132,3 +133,24 @@ def test_new_partitions_start_at_their_beginning(broker: EmbeddedBroker, tmp_pat
         "orders": {"0": 5, "1": EARLIEST},
         "more-orders": {"0": EARLIEST, "1": EARLIEST},
     }
+
+
+def test_latest_is_before_open_transactions_for_a_source_of_committed_records(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    broker.create_topic("opened")
+    servers = broker.bootstrap_servers
+    plain = _config(tmp_path / "p.toml", servers, topics="topics = 'opened'")
+    options = "options.kafka.isolation.level = 'read_committed'"
+    committed = _config(tmp_path / "c.toml", servers, topics=f"topics = 'opened'\n{options}")
+
+    with KafkaProducer(bootstrap_servers=servers, transactional_id="opened") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("opened", b"not committed yet")
+        producer.flush()
+        everything = TopicDirectory(plain).latest_offsets(_source(plain))
+        stable = TopicDirectory(committed).latest_offsets(_source(committed))
+        producer.abort_transaction()
+
+    assert (everything, stable) == ({"opened": {"0": 1}}, {"opened": {"0": 0}})
