@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from kafkapy.pipeline.jobs import avro_decoder
 from kafkapy.pipeline.jobs.avro_decoder import AvroDecoder
@@ -28,6 +28,7 @@ from kafkapy.pipeline.pipeline_errors import SchemaError
 ROW = "__row"
 ERROR = "__error"
 _CORRUPT = "__corrupt"
+_END = "__end"
 _JSON = "json"
 
 
@@ -61,17 +62,24 @@ class PayloadDecoder:
         return self._decode_csv(payload, records, text)
 
     def _decode_json(self, payload: TextPayload, records: DataFrame, text: Column) -> DataFrame:
-        # Inside an object of ours: of several objects in a payload, or of one with something
-        # behind it, Spark would take the first and lose the rest without a word.
-        wrapped = F.concat(F.lit(f'{{"{ROW}":'), text, F.lit("}"))
-        schema = StructType([StructField(ROW, self.row_type), StructField(_CORRUPT, StringType())])
+        # Inside an array of ours: of several objects in a payload, or of one with something
+        # behind it, Spark would take the first and lose the rest without a word. A payload that
+        # closes what it has not opened leaves out the end.
+        wrapped = F.concat(F.lit(f'{{"{ROW}":['), text, F.lit(f'],"{_END}":true}}'))
+        fields = [
+            StructField(ROW, ArrayType(self.row_type)),
+            StructField(_END, BooleanType()),
+            StructField(_CORRUPT, StringType()),
+        ]
         parsed = records.withColumn(
-            "__parsed", F.from_json(wrapped, schema, self._spark_options(payload))
+            "__parsed", F.from_json(wrapped, StructType(fields), self._spark_options(payload))
         )
-        row, corrupt = F.col("__parsed")[ROW], F.col("__parsed")[_CORRUPT]
+        rows, corrupt = F.col("__parsed")[ROW], F.col("__parsed")[_CORRUPT]
+        is_one = F.coalesce((F.size(rows) == 1) & F.col("__parsed")[_END], F.lit(False))
+        row = F.when(is_one, F.get(rows, F.lit(0)))
         error = (
             _not_utf8(text)
-            .when(corrupt.isNotNull() & F.try_parse_json(text).isNull(), "not JSON")
+            .when(text.isNotNull() & row.isNull() & F.try_parse_json(text).isNull(), "not JSON")
             .when(text.isNotNull() & row.isNull(), "not one JSON object")
             .when(corrupt.isNotNull(), self._misfits(text, row))
             .otherwise(self._missing_fields(row))
