@@ -135,6 +135,13 @@ def test_the_file_to_start_from_would_run(spark: SparkSession) -> None:
             },
             "[[sink]] out partition_by: date(n): n is of type bigint, no timestamp",
         ),
+        (
+            {
+                "sql": "SELECT shop AS id, at AS id FROM orders",
+                "sink": "type = 'topic'\nbootstrap_servers = 'x:1'\ntopic = 't'\nkey = 'id'",
+            },
+            "[[sink]] out from: Reference `id` is ambiguous",
+        ),
     ],
 )
 def test_what_spark_would_not_run_is_one_line(
@@ -146,6 +153,19 @@ def test_what_spark_would_not_run_is_one_line(
     line = str(refusal.value)
     assert line.startswith(f"{orders}/p.toml: {said}"), line
     assert "\n" not in line
+
+
+def test_names_of_columns_may_have_dots(spark: SparkSession, orders: Path) -> None:
+    sql = "SELECT id AS `o.id`, shop AS `o.shop`, at AS `o.at` FROM orders"
+    topic = "type = 'topic'\nbootstrap_servers = 'x:1'\ntopic = 't'\n"
+    table = f"type = 'parquet'\npath = '{orders}/out'\npartition_by = 'date(o.at)'"
+    watermark = "\"\nwatermark = { column = 'o.at', delay = '1 minute' } #"
+
+    records = _validated(spark, orders, sql=sql, sink=f"{topic}key = 'o.id'\nvalue = 'o.shop'")
+    rows = _validated(spark, orders, sql=sql + watermark, sink=table)
+
+    assert records[-1] == "  key string, value string"
+    assert rows[-1] == "  o.id bigint, o.shop string, o.at timestamp, date date"
 
 
 def _decoded(

@@ -206,10 +206,20 @@ class PipelineFrames:
             reason = f"{column} is of type {type_.simpleString()}, not timestamp"
             raise self._config.error(kind, name, "watermark column", reason)
         # A batch has no use for one: all its rows are there.
-        return frame.withWatermark(column, watermark.delay) if frame.isStreaming else frame
+        if not frame.isStreaming:
+            return frame
+        try:
+            return frame.withWatermark(quoted(column), watermark.delay)
+        except PySparkException as e:
+            raise self._error(kind, name, "watermark column", e) from e
 
     def _error(self, kind: str, name: str, key: str, e: Exception) -> Exception:
         return self._config.error(kind, name, key, failure_cause(e))
+
+
+def quoted(column: str) -> str:
+    """As a name with dots and all: Spark would look for fields inside of a column."""
+    return f"`{column.replace('`', '``')}`"
 
 
 def _records_schema(columns: tuple[str, ...]) -> StructType:

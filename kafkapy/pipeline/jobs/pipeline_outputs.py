@@ -35,7 +35,7 @@ from kafkapy.pipeline.jobs.pipeline_config import (
     TableSink,
     TopicSink,
 )
-from kafkapy.pipeline.jobs.pipeline_frames import TOPIC_FORMAT, PipelineFrames
+from kafkapy.pipeline.jobs.pipeline_frames import TOPIC_FORMAT, PipelineFrames, quoted
 from kafkapy.pipeline.jobs.topic_directory import sink_options
 from kafkapy.pipeline.pipeline_errors import OptionError
 
@@ -62,7 +62,11 @@ class PipelineOutputs:
         tables = frames.build()
         outputs = self._dead_letters(frames)
         for sink in self._config.sinks:
-            output = self._output(sink, tables[sink.source])
+            try:
+                output = self._output(sink, tables[sink.source])
+            except PySparkException as e:
+                # Columns of one name, say.
+                raise self._config.error("sink", sink.name, "from", failure_cause(e)) from e
             self._check(sink, output)
             outputs.append(output)
         return outputs
@@ -133,7 +137,9 @@ class PipelineOutputs:
         for key, column in (("headers", sink.headers), ("topic_column", sink.topic_column)):
             if column is not None:
                 self._type_of(sink, frame, key, column)
-                columns.append(F.col(column).alias("topic" if key == "topic_column" else key))
+                columns.append(
+                    F.col(quoted(column)).alias("topic" if key == "topic_column" else key)
+                )
         return frame.select(*columns)
 
     def _bytes_or_text(
@@ -141,11 +147,11 @@ class PipelineOutputs:
     ) -> Column:
         type_ = self._type_of(sink, frame, key, column)
         if isinstance(type_, StringType | BinaryType):
-            return F.col(column).alias(key)
+            return F.col(quoted(column)).alias(key)
         if not is_cast:
             reason = f"{column} is of type {type_.simpleString()}, not string or binary"
             raise self._config.error("sink", sink.name, key, reason)
-        return F.col(column).cast("string").alias(key)
+        return F.col(quoted(column)).cast("string").alias(key)
 
     def _partitioned(self, sink: TableSink, frame: DataFrame) -> DataFrame:
         for column in sink.partition_by:
@@ -159,7 +165,7 @@ class PipelineOutputs:
             if column.name in frame.columns:
                 reason = f"{text}: there is a column {column.name!r} already"
                 raise self._config.error("sink", sink.name, "partition_by", reason)
-            value = F.col(column.column)
+            value = F.col(quoted(column.column))
             derived = F.to_date(value) if column.unit is PartitionUnit.DATE else F.hour(value)
             frame = frame.withColumn(column.name, derived)
         return frame
