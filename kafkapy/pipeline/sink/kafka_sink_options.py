@@ -54,6 +54,8 @@ class SinkOptions:
         given = {name.lower(): value for name, value in options.items()}
         _refuse_misspelt(given)
         topic = given.get(TOPIC.lower())
+        if topic is not None:
+            topic = topic.strip()
         if topic == "":
             raise OptionError(TOPIC, "must not be empty")
         made = cls(

@@ -25,7 +25,7 @@ def test_names_are_not_told_apart_by_case_and_others_options_are_left_alone() ->
     given = CaseInsensitiveDict(
         {
             **SERVERS,
-            "TOPIC": "Events",
+            "TOPIC": " Events ",
             "exactlyONCE": "True",
             "transactionalIdPrefix": "Job-1",
             "checkpointLocation": "/tmp/c",
@@ -57,6 +57,7 @@ def test_default_is_at_least_once_by_an_idempotent_producer() -> None:
     [
         ({"kafka.bootstrap.servers": None}, "kafka.bootstrap.servers", "required"),
         ({"topic": ""}, "topic", "must not be empty"),
+        ({"topic": " "}, "topic", "must not be empty"),
         ({"exactlyOnce": "yes"}, "exactlyOnce", "must be true or false, not 'yes'"),
         ({"exactlyOnse": "true"}, "exactlyonse", "is exactlyOnce meant"),
         ({"topics": "t"}, "topics", "is topic meant"),
