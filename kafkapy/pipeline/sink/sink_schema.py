@@ -29,6 +29,7 @@ _KEY = "key"
 _HEADERS = "headers"
 PARTITION = "partition"
 _HEADERS_TYPE = "array<struct<key:string,value:binary>>"
+_HEADERS_OF_BYTES = pa.list_(pa.struct([("key", pa.large_binary()), ("value", pa.large_binary())]))
 
 
 class RowError(Exception):
@@ -75,13 +76,15 @@ class SinkSchema:
     def rows(self, batch: pa.RecordBatch) -> Iterator[SinkRow]:
         """The batch's rows, in order. RowError for one that is none."""
         topics = (
-            self._values(batch, TOPIC) if self.topic is None else repeat(self.topic, batch.num_rows)
+            _texts(batch.column(TOPIC))
+            if self.topic is None
+            else repeat(self.topic, batch.num_rows)
         )
         return zip(
             topics,
             self._bytes(batch, _VALUE),
             self._bytes(batch, _KEY),
-            map(_headers, self._values(batch, _HEADERS)),
+            self._headers(batch),
             self._values(batch, PARTITION),
             strict=True,
         )
@@ -89,7 +92,7 @@ class SinkSchema:
     def topics(self, batch: pa.RecordBatch) -> set[str]:
         if self.topic is not None:
             return {self.topic}
-        return set(batch.column(TOPIC).unique().to_pylist()) - {None}
+        return {topic for topic in _texts(batch.column(TOPIC).unique()) if topic is not None}
 
     def _bytes(self, batch: pa.RecordBatch, name: str) -> Iterator[bytes | None]:
         if name not in self.columns:
@@ -101,10 +104,34 @@ class SinkSchema:
             column = column.cast(pa.large_binary())
         return iter(column.to_pylist())
 
+    def _headers(self, batch: pa.RecordBatch) -> Iterator[Headers | None]:
+        if _HEADERS not in self.columns:
+            return repeat(None, batch.num_rows)
+        column = batch.column(_HEADERS)
+        try:
+            entries = column.to_pylist()
+        except UnicodeDecodeError:
+            entries = column.cast(_HEADERS_OF_BYTES).to_pylist()
+        return map(_headers, entries)
+
     def _values(self, batch: pa.RecordBatch, name: str) -> Iterator[Any]:
         if name not in self.columns:
             return repeat(None, batch.num_rows)
         return iter(batch.column(name).to_pylist())
+
+
+def _texts(column: pa.Array) -> list[str | None]:
+    """Spark's strings may be any bytes; what is not UTF-8 is replaced, as in Java."""
+    try:
+        texts: list[str | None] = column.to_pylist()
+    except UnicodeDecodeError:
+        found = column.cast(pa.large_binary()).to_pylist()
+        texts = [None if text is None else _text(text) for text in found]
+    return texts
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
 def _headers(entries: list[dict[str, str | bytes | None] | None] | None) -> Headers | None:
@@ -113,6 +140,8 @@ def _headers(entries: list[dict[str, str | bytes | None] | None] | None) -> Head
     headers: Headers = []
     for entry in entries:
         key = None if entry is None else entry["key"]
+        if isinstance(key, bytes):
+            key = _text(key)
         if entry is None or not isinstance(key, str):
             raise RowError(_HEADERS, "a header has no key")
         value = entry["value"]

@@ -112,6 +112,25 @@ def test_rows_are_those_of_the_columns_whatever_their_order() -> None:
     assert rows.topics(batch) == {"a", "b"}
 
 
+def test_what_is_not_utf8_in_texts_is_replaced_as_in_java() -> None:
+    def texts(*values: bytes | None) -> pa.Array:
+        return pa.array(values, pa.binary()).view(pa.string())
+
+    header = pa.StructArray.from_arrays([texts(b"h\xff"), pa.array([b"\xff"])], ["key", "value"])
+    headers = pa.ListArray.from_arrays(pa.array([0, 1, 1], pa.int32()), header)
+    batch = pa.RecordBatch.from_arrays(
+        [texts(b"t\xff", None), texts(b"v\xff", None), headers], ["topic", "value", "headers"]
+    )
+
+    rows = SinkSchema.of(schema(topic=StringType(), value=StringType(), headers=HEADERS), None)
+
+    assert list(rows.rows(batch)) == [
+        ("t\ufffd", b"v\xff", None, [("h\ufffd", b"\xff")], None),
+        (None, None, None, [], None),
+    ]
+    assert rows.topics(batch) == {"t\ufffd"}
+
+
 @pytest.mark.parametrize("entry", [None, {"key": None, "value": b"v"}])
 def test_header_without_a_key_is_refused(entry: dict[str, bytes | None] | None) -> None:
     header = pa.struct([("key", pa.string()), ("value", pa.binary())])
