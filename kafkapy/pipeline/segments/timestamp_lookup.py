@@ -13,37 +13,43 @@ from kafkapy.storage.time_index import TimestampOffset
 
 
 def first_offset_since(log: PartitionLog, timestamp_ms: int) -> int | None:
-    """The offset of the first record that is not older; None if all are."""
+    """The offset of the first record that is not older; None if all are.
+
+    As for a broker, what is before the start of the log is no longer there.
+    """
     for number, segment in enumerate(log.segments):
+        following = log.end_of(number)
+        if following is not None and following <= log.log_start_offset:
+            continue
         entries = time_entries(segment)
         # The entry for a segment's youngest record is written when the segment is closed.
         is_closed = number < len(log.segments) - 1
         if is_closed and entries and entries[-1].timestamp < timestamp_ms:
             continue
-        found = _first_in(segment, timestamp_ms, entries)
+        found = _first_in(segment, timestamp_ms, entries, log.log_start_offset)
         if found is not None:
             return found
     return None
 
 
 def _first_in(
-    segment: SegmentFile, timestamp_ms: int, entries: list[TimestampOffset]
+    segment: SegmentFile, timestamp_ms: int, entries: list[TimestampOffset], start_offset: int
 ) -> int | None:
     older = bisect_left(entries, timestamp_ms, key=lambda entry: entry.timestamp)
     position = floor_position(segment, entries[older - 1].offset) if older else 0
     with opened(segment) as records:
         for batch in readable_batches(records, segment, position):
-            if batch.max_timestamp >= timestamp_ms:
-                found = _first_of(batch, timestamp_ms)
+            if batch.max_timestamp >= timestamp_ms and batch.last_offset >= start_offset:
+                found = _first_of(batch, timestamp_ms, start_offset)
                 if found is not None:
                     return found
     return None
 
 
-def _first_of(batch: FileChannelRecordBatch, timestamp_ms: int) -> int | None:
+def _first_of(batch: FileChannelRecordBatch, timestamp_ms: int, start_offset: int) -> int | None:
     try:
         for record in batch.records():
-            if record.timestamp >= timestamp_ms:
+            if record.timestamp >= timestamp_ms and record.offset >= start_offset:
                 return record.offset
     except ApiError:
         # Reading comes across it, and says so.

@@ -222,6 +222,17 @@ class TestBounds:
         assert since(begin + 60_000) == []
         assert since(None, begin + 60_000) == list(range(end))
 
+    def test_timestamps_of_records_before_the_log_start_do_not_count(
+        self, storage: StorageHarness, time: MockTime
+    ) -> None:
+        log = storage.open_log(storage.config())
+        for timestamp in (100, 10, 20, 200):
+            append(log, "value", timestamp=timestamp)
+        write_checkpoint(storage, "log-start-offset-checkpoint", 1)
+
+        assert offsets(storage.log_dir, startingTimestamp=50) == [3]
+        assert offsets(storage.log_dir, endingTimestamp=50) == [1, 2]
+
     def test_timestamps_are_found_without_time_indexes(
         self, storage: StorageHarness, time: MockTime
     ) -> None:
