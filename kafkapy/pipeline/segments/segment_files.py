@@ -80,8 +80,15 @@ class PartitionLog:
 
 
 def segments_of(directory: str) -> tuple[SegmentFile, ...]:
-    """The segments of a partition's directory, files on their way in or out left aside."""
-    found = (SegmentFile.of(os.path.join(directory, name)) for name in os.listdir(directory))
+    """The segments of a partition's directory, files on their way in or out left aside.
+
+    None if the directory is gone by now.
+    """
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return ()
+    found = (SegmentFile.of(os.path.join(directory, name)) for name in names)
     return tuple(
         sorted(
             (segment for segment in found if segment is not None),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from kafkapy.common.record.file_records import FileRecords
+from kafkapy.pipeline.pipeline_errors import DataLossError
 from kafkapy.pipeline.segments.log_tail import LogTail, find_log_tail
 from kafkapy.pipeline.segments.segment_files import PartitionLog, SegmentFile, find_partition_logs
 from kafkapy.pipeline.segments.segment_index import offset_entries
@@ -14,6 +16,8 @@ from kafkapy.pipeline.segments.segment_scan import batch_at, floor_position, nex
 from kafkapy.pipeline.segments.segment_split import SegmentRange, SegmentSplit
 from kafkapy.pipeline.segments.timestamp_lookup import first_offset_since
 from kafkapy.pipeline.segments.transaction_bounds import TransactionBounds, find_transaction_bounds
+
+_ATTEMPTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,27 @@ class SegmentPlanner:
 
     def splits(self) -> list[SegmentSplit]:
         """Raises OptionError for a path that cannot be read."""
-        logs = find_partition_logs(
+        return [split for log in self._find_logs() for split in self._planned(log)]
+
+    def _find_logs(self) -> list[PartitionLog]:
+        return find_partition_logs(
             self._options.paths,
             wanted=self._options.wants,
             lone_file=self._options.only_partition,
         )
-        return [split for log in logs for split in self._splits_of(log)]
+
+    def _planned(self, log: PartitionLog) -> list[SegmentSplit]:
+        """As the log is now: a live broker compacts and deletes what was just found."""
+        attempts = 1
+        while True:
+            try:
+                return list(self._splits_of(log))
+            except (DataLossError, FileNotFoundError) as error:
+                again = {found.topic_partition: found for found in self._find_logs()}
+                if log.topic_partition not in again or attempts == _ATTEMPTS:
+                    raise DataLossError(f"{log.topic_partition}: {error}") from error
+                log = again[log.topic_partition]
+                attempts += 1
 
     def _splits_of(self, log: PartitionLog) -> Iterator[SegmentSplit]:
         options = self._options

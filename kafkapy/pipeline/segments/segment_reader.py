@@ -7,6 +7,8 @@ import os
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -53,23 +55,42 @@ class _SplitReading:
 
     def __init__(self, split: SegmentSplit, options: SegmentOptions, schema: RecordSchema) -> None:
         self._split = split
-        self._fail_on_corruption = options.fail_on_corruption
+        self._options = options
+        self._schema = schema
         self._ranges = current_ranges(split)
-        self._decoder = RecordColumnsDecoder(
-            split.topic_partition,
-            schema,
-            start_offset=split.start_offset,
-            end_offset=split.end_offset,
-            check_crcs=options.check_crcs,
-            read_committed=options.read_committed,
-            on_corrupt=self._on_corrupt_batch,
-        )
-        self._decoder.add_aborted(split.aborted)
+        self._decoder = self._decoder_from(split.start_offset)
         self._left_out = 0
 
+    def _decoder_from(self, start_offset: int) -> RecordColumnsDecoder:
+        decoder = RecordColumnsDecoder(
+            self._split.topic_partition,
+            self._schema,
+            start_offset=start_offset,
+            end_offset=self._split.end_offset,
+            check_crcs=self._options.check_crcs,
+            read_committed=self._options.read_committed,
+            on_corrupt=self._on_corrupt_batch,
+        )
+        decoder.add_aborted(self._split.aborted)
+        return decoder
+
     def record_batches(self) -> Iterator[pa.RecordBatch]:
-        for range_ in self._ranges:
-            with opened(range_.segment) as records:
+        number = 0
+        end = self._split.end_offset
+        while number < len(self._ranges) and self._decoder.next_offset < end:
+            range_ = self._ranges[number]
+            number += 1
+            with ExitStack() as stack:
+                try:
+                    records = stack.enter_context(opened(range_.segment))
+                except DataLossError:
+                    # Compacted since: what comes next is elsewhere, before records already read.
+                    yield from self._decoder.finish()
+                    reached = self._decoder.next_offset
+                    self._ranges = current_ranges(replace(self._split, start_offset=reached))
+                    self._decoder = self._decoder_from(reached)
+                    number = 0
+                    continue
                 yield from self._range(records, range_)
         yield from self._decoder.finish()
         if self._left_out:
@@ -118,7 +139,7 @@ class _SplitReading:
         )
 
     def _report(self, path: str, what: str) -> None:
-        if self._fail_on_corruption:
+        if self._options.fail_on_corruption:
             raise CorruptDataError(f"{path}: {what}")
         self._left_out += 1
         log.warning("%s: %s; it is left out", path, what)

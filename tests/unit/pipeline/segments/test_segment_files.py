@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.pipeline_errors import OptionError
-from kafkapy.pipeline.segments.segment_files import PartitionLog, find_partition_logs
+from kafkapy.pipeline.segments.segment_files import PartitionLog, find_partition_logs, segments_of
 from tests.helpers.mock_time import MockTime
 from tests.unit.pipeline.segments.reading import filled_log, rows, segment_files
 from tests.unit.storage.harness import StorageHarness
@@ -88,3 +88,7 @@ def test_options_can_say_what_a_lone_file_belongs_to(
 
     assert (first["topic"], first["partition"], first["offset"]) == ("orders", 3, 0)
     assert rows(second_file, topic="orders", partitions="3") == []
+
+
+def test_a_directory_that_was_deleted_since_has_no_segments(tmp_path: Path) -> None:
+    assert segments_of(str(tmp_path / "topic-0")) == ()

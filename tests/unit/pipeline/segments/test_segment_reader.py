@@ -1,6 +1,7 @@
 """Segment files as rows: each record once, up to where the log is sound and decided."""
 
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from kafkapy.common.types import TopicPartition
+from kafkapy.pipeline.columnar.record_schema import spark_schema
 from kafkapy.pipeline.pipeline_errors import CorruptDataError, DataLossError
 from kafkapy.pipeline.segments.segment_data_source import SegmentDataSource
+from kafkapy.pipeline.segments.segment_options import SegmentOptions
+from kafkapy.pipeline.segments.segment_planner import SegmentPlanner
 from kafkapy.storage.log_dir_failure_channel import LogDirFailureChannel
 from kafkapy.storage.offset_checkpoint_file import OffsetCheckpointFile
 from kafkapy.storage.unified_log import UnifiedLog
@@ -464,6 +468,57 @@ class TestLiveDirectories:
         kept = [record.offset for record in data_records(log)]
         assert found[-len(kept) :] == kept
         assert len(set(found)) == len(found)
+
+    def test_segments_compacted_while_they_are_read_are_found_again(
+        self, storage: StorageHarness, time: MockTime
+    ) -> None:
+        log = compacted_log(storage, segment_bytes=100_000)
+        for start in range(0, 30_000, 3_000):
+            put(log, time, *((f"k{i % 5_000}", f"v{i}") for i in range(start, start + 3_000)))
+        source = SegmentDataSource({"path": storage.log_dir})
+        reader = source.reader(source.schema())
+        (split,) = reader.partitions()
+        reading = reader.read(split)
+        first = next(reading)
+
+        roll_and_clean(log, time)
+        time.sleep(60_000)  # the replaced files are deleted now
+
+        begun = first.column("offset").to_pylist()
+        rest = [offset for batch in reading for offset in batch.column("offset").to_pylist()]
+        kept = [record.offset for record in data_records(log)]
+        assert begun == list(range(len(begun)))
+        assert 0 < len(begun) < kept[-1]
+        assert set(rest) >= {offset for offset in kept if offset >= len(begun)}
+        assert sorted({*begun, *rest}) == [*begun, *rest]
+
+    def test_segments_compacted_while_others_are_looked_for_are_found_again(
+        self, storage: StorageHarness, time: MockTime
+    ) -> None:
+        log = compacted_log(storage, segment_bytes=2000)
+        put_each(log, time, [(f"k{i % 7}", f"v{i}") for i in range(100)])
+        put(storage.open_log(storage.config(), name="topic-1"), time, ("k", "v"))
+
+        class CompactedMeanwhile(SegmentOptions):
+            def wants(self, topic_partition: TopicPartition) -> bool:
+                if topic_partition.partition == 1 and len(segment_files(log)) > 2:
+                    roll_and_clean(log, time)
+                    time.sleep(60_000)
+                return True
+
+        options = SegmentOptions.of({"path": storage.log_dir})
+        values = {field.name: getattr(options, field.name) for field in fields(options)}
+        planned = SegmentPlanner(CompactedMeanwhile(**values)).splits()
+
+        reader = SegmentDataSource({"path": storage.log_dir}).reader(
+            spark_schema(include_headers=False)
+        )
+        found = [
+            row for split in planned for batch in reader.read(split) for row in batch.to_pylist()
+        ]
+        assert [row["offset"] for row in found if row["partition"] == 0] == [
+            record.offset for record in data_records(log)
+        ]
 
     def test_deleted_segments_are_lost_data(self, storage: StorageHarness, time: MockTime) -> None:
         log = filled_log(storage, time)
