@@ -48,6 +48,7 @@ class AvroDecoder:
 
     def decode(self, payloads: pa.Array) -> pa.Array:
         schema = AvroSchema(self._schema)
+        row_type, error_type = arrow_schema(self._result_type()).types
         rows: list[Mapping[str, object] | None] = []
         errors: list[str | None] = []
         for payload in payloads.to_pylist():
@@ -57,13 +58,15 @@ class AvroDecoder:
                     row = self._row(schema, payload)
                 # Whatever a wrong schema makes of bytes: an index, a size, a text, a date.
                 except Exception as e:
-                    error = f"not Avro of the schema: {str(e) or type(e).__name__}"
+                    error = _not_of_the_schema(e)
             rows.append(row)
             errors.append(error)
-        row_type, error_type = arrow_schema(self._result_type()).types
-        return pa.StructArray.from_arrays(
-            [pa.array(rows, row_type), pa.array(errors, error_type)], [ROW, ERROR]
-        )
+        try:
+            decoded = pa.array(rows, row_type)
+        except (ValueError, TypeError):
+            _refuse_misfits(rows, errors, row_type)
+            decoded = pa.array(rows, row_type)
+        return pa.StructArray.from_arrays([decoded, pa.array(errors, error_type)], [ROW, ERROR])
 
     def _row(self, schema: AvroSchema, payload: bytes) -> Mapping[str, object]:
         data = io.BytesIO(payload)
@@ -79,3 +82,18 @@ class AvroDecoder:
 
     def _result_type(self) -> StructType:
         return StructType([StructField(ROW, self.row_type), StructField(ERROR, StringType())])
+
+
+def _refuse_misfits(
+    rows: list[Mapping[str, object] | None], errors: list[str | None], row_type: pa.DataType
+) -> None:
+    """Numbers with more bits or digits than the schema's type has, which fastavro lets through."""
+    for index, row in enumerate(rows):
+        try:
+            pa.array([row], row_type)
+        except (ValueError, TypeError) as e:
+            rows[index], errors[index] = None, _not_of_the_schema(e)
+
+
+def _not_of_the_schema(error: Exception) -> str:
+    return f"not Avro of the schema: {str(error) or type(error).__name__}"

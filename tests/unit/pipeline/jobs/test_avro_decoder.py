@@ -143,6 +143,32 @@ def test_payloads_become_rows_or_errors() -> None:
     assert [entry["row"] for entry in decoded[1:]] == [None] * 4
 
 
+@pytest.mark.parametrize(
+    ("declared", "written", "good", "bad"),
+    [
+        ("int", "long", 1, 2**40),
+        ({"type": "array", "items": "int"}, {"type": "array", "items": "long"}, [1], [2**40]),
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 0},
+            "bytes",
+            b"\1",
+            b"\x7f\xff",
+        ),
+    ],
+)
+def test_number_that_the_type_cannot_hold_is_an_error_of_its_record_alone(
+    declared: object, written: object, good: object, bad: object
+) -> None:
+    decoder = AvroDecoder(json.dumps(declared), has_confluent_header=False)
+    payloads = [_encoded(written, good), _encoded(written, bad), None]
+
+    rows = decoder.decode(pa.array(payloads, pa.binary())).to_pylist()
+
+    assert [row["row"] is not None for row in rows] == [True, False, False]
+    assert [row["error"] is not None for row in rows] == [False, True, False]
+    assert rows[1]["error"].startswith("not Avro of the schema: ")
+
+
 def test_confluent_header_is_skipped_and_required() -> None:
     decoder = AvroDecoder('"string"', has_confluent_header=True)
     payload = _encoded("string", "hello")
