@@ -151,6 +151,8 @@ def _plain(schema: Any) -> Any:
         for key, value in schema.items()
     }
     logical = kept.get("logicalType")
-    if logical != "decimal" and (str(kept.get("type")), str(logical)) not in _LOGICAL:
+    # Avro ignores a logical type that is not complete.
+    is_decimal = logical == "decimal" and kept.get("precision")
+    if not is_decimal and (str(kept.get("type")), str(logical)) not in _LOGICAL:
         kept.pop("logicalType", None)
     return kept

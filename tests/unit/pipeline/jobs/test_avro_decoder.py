@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     DecimalType,
     IntegerType,
     LongType,
@@ -91,6 +92,13 @@ def test_types_are_those_of_sparks_own_reader() -> None:
     assert types["time"] == IntegerType()
     assert isinstance(types["where"], StructType)
     assert types["where"]["x"].dataType == LongType()
+
+
+@pytest.mark.parametrize("precision", [{}, {"precision": 0}])
+def test_decimal_of_no_digits_stays_what_it_is_based_on(precision: dict[str, int]) -> None:
+    schema = {"type": "bytes", "logicalType": "decimal", **precision}
+
+    assert AvroSchema(json.dumps(schema)).row_type["value"].dataType == BinaryType()
 
 
 def test_only_unions_with_null_may_be_null() -> None:
