@@ -25,7 +25,11 @@ from kafkapy.pipeline.source.offset_range_limit import (
     SpecificOffsets,
     SpecificTimestamps,
 )
-from kafkapy.pipeline.source.partition_json import parse_partition_numbers, parse_partitions
+from kafkapy.pipeline.source.partition_json import (
+    MAX_LONG,
+    parse_partition_numbers,
+    parse_partitions,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -151,6 +155,8 @@ class _Options:
             number = at_least - 1
         if number < at_least:
             raise OptionError(option, f"expected a whole number from {at_least} on, not {text!r}")
+        if number > MAX_LONG:
+            raise OptionError(option, f"{text} takes more than 64 bits")
         return number
 
     def number_or(self, option: str, default: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.pipeline_errors import OptionError
 
+MAX_LONG = 2**63 - 1
 _PARTITIONS_EXAMPLE = '{"topic": [0, 1]}'
 _NUMBERS_EXAMPLE = '{"topic": {"0": 23, "1": -2}}'
 
@@ -45,6 +46,8 @@ def parse_partition_numbers(option: str, text: str, *, at_least: int) -> dict[To
                     f"{topic}-{partition}: expected a whole number from {at_least} on, "
                     f"not {number!r}",
                 )
+            if number > MAX_LONG:
+                raise OptionError(option, f"{topic}-{partition}: {number} takes more than 64 bits")
             found[TopicPartition(topic, int(partition))] = number
     return found
 

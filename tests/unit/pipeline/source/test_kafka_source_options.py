@@ -149,6 +149,8 @@ def test_ends_are_given_in_the_same_forms() -> None:
         ("failOnDataLoss", "maybe", "true or false, not 'maybe'"),
         ("includeHeaders", "", "true or false, not ''"),
         ("maxOffsetsPerTrigger", "0", "from 1 on, not '0'"),
+        ("startingTimestamp", f"{2**63}", "9223372036854775808 takes more than 64 bits"),
+        ("startingOffsetsByTimestamp", f'{{"a": {{"0": {2**63}}}}}', "a-0: .* more than 64 bits"),
         ("minOffsetsPerTrigger", "x", "from 1 on, not 'x'"),
         ("maxTriggerDelay", "15 fortnights", "a time like 30s, 15m or 1h"),
         ("minPartitions", "0", "from 1 on"),
