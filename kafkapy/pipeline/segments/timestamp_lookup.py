@@ -9,7 +9,6 @@ from kafkapy.common.record.file_channel_record_batch import FileChannelRecordBat
 from kafkapy.pipeline.segments.segment_files import PartitionLog, SegmentFile
 from kafkapy.pipeline.segments.segment_index import time_entries
 from kafkapy.pipeline.segments.segment_scan import floor_position, opened, readable_batches
-from kafkapy.storage.time_index import TimestampOffset
 
 
 def first_offset_since(log: PartitionLog, timestamp_ms: int) -> int | None:
@@ -21,20 +20,15 @@ def first_offset_since(log: PartitionLog, timestamp_ms: int) -> int | None:
         following = log.end_of(number)
         if following is not None and following <= log.log_start_offset:
             continue
-        entries = time_entries(segment)
-        # The entry for a segment's youngest record is written when the segment is closed.
-        is_closed = number < len(log.segments) - 1
-        if is_closed and entries and entries[-1].timestamp < timestamp_ms:
-            continue
-        found = _first_in(segment, timestamp_ms, entries, log.log_start_offset)
+        found = _first_in(segment, timestamp_ms, log.log_start_offset)
         if found is not None:
             return found
     return None
 
 
-def _first_in(
-    segment: SegmentFile, timestamp_ms: int, entries: list[TimestampOffset], start_offset: int
-) -> int | None:
+def _first_in(segment: SegmentFile, timestamp_ms: int, start_offset: int) -> int | None:
+    entries = time_entries(segment)
+    # All that it says is older is, but it may lack the youngest: it is not written at once.
     older = bisect_left(entries, timestamp_ms, key=lambda entry: entry.timestamp)
     position = floor_position(segment, entries[older - 1].offset) if older else 0
     with opened(segment) as records:

@@ -248,6 +248,19 @@ class TestBounds:
 
         assert offsets(storage.log_dir, startingTimestamp=begin + 10_000)[0] == 40
 
+    def test_timestamps_are_found_in_spite_of_time_indexes_that_were_cut(
+        self, storage: StorageHarness, time: MockTime
+    ) -> None:
+        begin = time.milliseconds()
+        log = filled_log(storage, time)
+        log.close()
+        for index in Path(log.dir).glob("*.timeindex"):
+            os.truncate(index, 12)
+
+        for second in range(60):
+            first = offsets(storage.log_dir, startingTimestamp=begin + 1000 * second)[0]
+            assert first == 4 * second
+
 
 class TestTransactions:
     def transactions(self, storage: StorageHarness, time: MockTime) -> UnifiedLog:
