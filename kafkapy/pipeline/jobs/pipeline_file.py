@@ -27,6 +27,7 @@ from kafkapy.pipeline.pipeline_errors import OptionError, PipelineError
 
 DEFAULT_STOP_TIMEOUT_S = 10
 NO_METRICS = -1
+_LAST_PORT = 65_535
 _VARIABLE = re.compile(r"\$(\$)?\{([^}]*)\}")
 # A step or a source is a table in SQL; a sink is a directory below the checkpoint.
 _TABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -60,7 +61,9 @@ class PipelineFile:
             stop_timeout_s=pipeline.number(
                 "stop_timeout_seconds", default=DEFAULT_STOP_TIMEOUT_S, at_least=0
             ),
-            metrics_port=pipeline.number("metrics_port", default=NO_METRICS, at_least=NO_METRICS),
+            metrics_port=pipeline.number(
+                "metrics_port", default=NO_METRICS, at_least=NO_METRICS, at_most=_LAST_PORT
+            ),
             progress_log=pipeline.optional_text("progress_log"),
             spark=spark_of(self._table(document, "spark")),
             sources=tuple(

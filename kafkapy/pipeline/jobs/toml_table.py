@@ -60,12 +60,14 @@ class TomlTable:
             raise self._wrong(key, "true or false")
         return value
 
-    def number(self, key: str, *, default: int, at_least: int) -> int:
+    def number(self, key: str, *, default: int, at_least: int, at_most: int | None = None) -> int:
         value = self._value(key)
         if value is None:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
             raise self._wrong(key, f"a whole number, at least {at_least}")
+        if at_most is not None and value > at_most:
+            raise self._wrong(key, f"a whole number, at most {at_most}")
         return value
 
     def texts(self, key: str, *, default: tuple[str, ...] = ()) -> tuple[str, ...]:

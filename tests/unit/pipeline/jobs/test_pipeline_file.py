@@ -183,6 +183,10 @@ path = "/data/dead"
             _PIPELINE + "metrics_port = '8080'\n" + _SOURCE + _SINK,
             "p.toml: [pipeline] metrics_port: expected a whole number, at least -1, not '8080'",
         ),
+        (
+            _PIPELINE + "metrics_port = 70000\n" + _SOURCE + _SINK,
+            "p.toml: [pipeline] metrics_port: expected a whole number, at most 65535, not 70000",
+        ),
         (_PIPELINE + _SINK, "p.toml: [[source]]: there is none"),
         (_PIPELINE + _SOURCE, "p.toml: [[sink]]: there is none"),
         (
