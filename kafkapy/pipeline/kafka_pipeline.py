@@ -104,6 +104,10 @@ def _run(parsed: Namespace) -> int:
     _stop_on_signals(stop)
 
     # Only now: a wrong file or a missing topic should not cost the time of starting Spark.
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from kafkapy.pipeline.jobs.failure_cause import failure_cause
     from kafkapy.pipeline.jobs.job_runner import JobRunner
     from kafkapy.pipeline.jobs.progress.progress_reporters import (
         ProgressConfig,
@@ -116,11 +120,14 @@ def _run(parsed: Namespace) -> int:
         metrics_port=config.metrics_port,
         is_quiet=parsed.quiet,
     )
-    spark = spark_session(
-        app_name=config.name,
-        master=parsed.master or config.spark.master or _DEFAULT_MASTER,
-        conf=config.spark.conf,
-    )
+    try:
+        spark = spark_session(
+            app_name=config.name,
+            master=parsed.master or config.spark.master or _DEFAULT_MASTER,
+            conf=config.spark.conf,
+        )
+    except (PySparkException, Py4JError) as e:
+        raise PipelineError(f"Spark does not start: {failure_cause(e)}") from e
     try:
         # What matters of Spark's own log is in the exception that ends the run, without its traces.
         spark.sparkContext.setLogLevel("WARN" if parsed.log_level in _SPARK_TOO else "OFF")

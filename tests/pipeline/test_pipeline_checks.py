@@ -4,6 +4,8 @@ Parquet sources where it does not matter: a topic costs a Python process for eac
 """
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -153,6 +155,29 @@ def test_what_spark_would_not_run_is_one_line(
     line = str(refusal.value)
     assert line.startswith(f"{orders}/p.toml: {said}"), line
     assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("master = 'nonsense'", "Spark does not start: Java gateway process exited"),
+        (
+            "conf.'spark.sql.shuffle.partitions' = 'some'",
+            "Spark does not start: The value 'some' in the config \"spark.sql.shuffle.partitions\"",
+        ),
+    ],
+)
+def test_spark_that_does_not_start_is_one_line(orders: Path, settings: str, said: str) -> None:
+    file = orders / "spark.toml"
+    text = _FILE.format(directory=orders, pipeline="", source="", sql=_SQL, sink=_CONSOLE)
+    file.write_text(f"{text}\n[spark]\n{settings}\n")
+
+    command = [sys.executable, "-m", "kafkapy.pipeline.kafka_pipeline", "run", str(file)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1].startswith(said), ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 def test_names_of_columns_may_have_dots(spark: SparkSession, orders: Path) -> None:

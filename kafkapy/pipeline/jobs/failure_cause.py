@@ -13,6 +13,7 @@ _QUERY_DESCRIPTION = "=== Streaming Query ==="
 _PY4J = "An error occurred while calling "
 # An error of Java itself, such as NoSuchMethodError, says little without its name.
 _JAVA_ERROR = re.compile(r"^(?!java\.lang\.\w+Error: )[\w.$]+(?:Exception|Error): ")
+_CAUSED_BY = "Caused by: "
 # In front of Spark's own messages, with the Java class or without it.
 _ERROR_CLASS = re.compile(r"^(?:[\w.$]+: )?\[[A-Z0-9_.]+\] +")
 _SQL_STATE = re.compile(r" SQLSTATE: \w+;?")
@@ -32,6 +33,11 @@ def failure_cause(error: BaseException | str) -> str:
         lines = [_JAVA_ERROR.sub("", line.removeprefix(": ")) for line in lines[1:]]
     if not lines:
         return type(error).__name__
+    if lines[0].endswith(":"):
+        causes = [line for line in lines if line.startswith(_CAUSED_BY)]
+        lines = [
+            _JAVA_ERROR.sub("", line.removeprefix(_CAUSED_BY)) for line in causes[-1:]
+        ] or lines
     return _SQL_STATE.sub("", _ERROR_CLASS.sub("", lines[0]))
 
 
