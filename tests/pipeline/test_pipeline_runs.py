@@ -67,7 +67,7 @@ def test_bad_record_ends_the_run_unless_there_is_a_place_for_it(
 def test_latest_is_one_place_for_all_queries(
     spark: SparkSession, spark_broker: BrokerHandle, topic: str, tmp_path: Path
 ) -> None:
-    latest = _FILE + 'starting_offsets = "latest"\n' + _SINK.format(number=1)
+    latest = _FILE + 'starting_offsets = "Latest"\n' + _SINK.format(number=1)
     environment = {"BOOTSTRAP": spark_broker.bootstrap_servers, "TOPIC": topic}
     environment["DATA"] = str(tmp_path)
     (tmp_path / "p.toml").write_text(latest)

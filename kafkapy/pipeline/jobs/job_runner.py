@@ -104,7 +104,7 @@ class JobRunner:
         """
         found = {}
         for source in self._config.topic_sources():
-            if source.starting_offsets != LATEST:
+            if source.starting_offsets.strip().lower() != LATEST:
                 continue
             kept = self._checkpoint.starting_offsets(self._spark, source.name)
             if kept is None:
