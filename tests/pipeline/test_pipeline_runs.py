@@ -92,3 +92,13 @@ def test_a_checkpoint_has_one_run_at_a_time(tmp_path: Path) -> None:
         pass
     with CheckpointDirectory(str(tmp_path)):
         pass
+
+
+def test_a_checkpoint_that_cannot_be_read_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "starting").mkdir()
+    (tmp_path / "starting" / "orders.json").write_text("{")
+
+    with pytest.raises(PipelineError, match=r"^checkpoint nowhere://x: No FileSystem for scheme"):
+        CheckpointDirectory("nowhere://x").starting_offsets(spark, "orders")
+    with pytest.raises(PipelineError, match=r"^checkpoint .*orders\.json: not JSON: "):
+        CheckpointDirectory(str(tmp_path)).starting_offsets(spark, "orders")

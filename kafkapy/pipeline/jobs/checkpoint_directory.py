@@ -10,13 +10,18 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafkapy.pipeline.jobs.failure_cause import failure_cause
 from kafkapy.pipeline.jobs.pipeline_config import STARTING
 from kafkapy.pipeline.jobs.topic_directory import Offsets
 from kafkapy.pipeline.pipeline_errors import PipelineError
@@ -70,31 +75,44 @@ class CheckpointDirectory:
 
     def starting_offsets(self, spark: SparkSession, source: str) -> Offsets | None:
         """What was kept, if something was."""
-        path = self._hadoop_path(spark, source)
-        system = path.getFileSystem(spark._jsc.hadoopConfiguration())
-        if not system.exists(path):
-            return None
-        stream = system.open(path)
+        with self._told():
+            path = self._hadoop_path(spark, source)
+            system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+            if not system.exists(path):
+                return None
+            stream = system.open(path)
+            try:
+                # Scala's and Java's own readers take a stream; py4j hands over bytes in one call.
+                text = bytes(stream.readAllBytes()).decode()
+            finally:
+                stream.close()
         try:
-            # Scala's and Java's own readers take a stream; py4j hands over bytes in one call.
-            text = bytes(stream.readAllBytes()).decode()
-        finally:
-            stream.close()
-        offsets: Offsets = json.loads(text)
+            offsets: Offsets = json.loads(text)
+        except ValueError as e:
+            raise PipelineError(f"checkpoint {path.toString()}: not JSON: {e}") from e
         return offsets
 
     def keep_starting_offsets(self, spark: SparkSession, source: str, offsets: Offsets) -> None:
         """All of it or nothing is there afterwards: it is renamed into place."""
-        path = self._hadoop_path(spark, source)
-        system = path.getFileSystem(spark._jsc.hadoopConfiguration())
-        written = path.suffix(".new")
-        stream = system.create(written, True)
+        with self._told():
+            path = self._hadoop_path(spark, source)
+            system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+            written = path.suffix(".new")
+            stream = system.create(written, True)
+            try:
+                stream.write(bytearray(json.dumps(offsets, sort_keys=True).encode()))
+            finally:
+                stream.close()
+            if not system.rename(written, path):
+                raise PipelineError(f"checkpoint {path.toString()}: cannot be written")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What Java says of a file system that it does not know, or that does not answer."""
         try:
-            stream.write(bytearray(json.dumps(offsets, sort_keys=True).encode()))
-        finally:
-            stream.close()
-        if not system.rename(written, path):
-            raise PipelineError(f"checkpoint {path.toString()}: cannot be written")
+            yield
+        except (PySparkException, Py4JError) as e:
+            raise PipelineError(f"checkpoint {self._location}: {failure_cause(e)}") from e
 
     def _local(self) -> Path | None:
         parts = urlsplit(self._location)
