@@ -146,6 +146,15 @@ def test_an_unknown_partition_has_no_offsets(
     assert answer.error_code == Errors.UNKNOWN_TOPIC_OR_PARTITION.code
 
 
+@pytest.mark.parametrize(("version", "timestamp"), [(0, -3), (6, -3), (8, -5), (9, -6)])
+def test_a_timestamp_without_meaning_is_refused_before_its_topic_is_looked_for(
+    client: Client, version: int, timestamp: int
+) -> None:
+    answer = api.list_offset(client, "no-such-topic", timestamp, version=version)
+
+    assert answer.error_code == Errors.UNSUPPORTED_VERSION.code
+
+
 @pytest.mark.parametrize("version", [4, 9])
 @pytest.mark.parametrize(
     ("epoch", "error"),

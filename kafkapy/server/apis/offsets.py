@@ -93,10 +93,10 @@ class OffsetsHandler:
     ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
         if partition in repeated and version > 0:
             error = Errors.INVALID_REQUEST
-        elif not self._metadata_cache.contains(partition):
-            error = Errors.UNKNOWN_TOPIC_OR_PARTITION
         elif wanted.timestamp < 0 and version < _FIRST_VERSIONS.get(wanted.timestamp, _NEVER):
             error = Errors.UNSUPPORTED_VERSION
+        elif not self._metadata_cache.contains(partition):
+            error = Errors.UNKNOWN_TOPIC_OR_PARTITION
         else:
             try:
                 return self._list_offset(partition, wanted, body, version)
