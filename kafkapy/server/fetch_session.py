@@ -324,17 +324,20 @@ class IncrementalFetchContext:
         with self.session.lock:
             cached = list(self.session.partitions.values())
         for partition in cached:
-            if self.session.uses_topic_ids:
-                self._resolve(partition)
+            if not partition.topic_id_partition.topic_partition.topic:
+                self._maybe_resolve_unknown_name(partition)
             yield partition.topic_id_partition, partition.data
 
-    def _resolve(self, partition: CachedPartition) -> None:
-        """A topic unknown when the session began may have become known since, and the reverse."""
-        known = partition.topic_id_partition
-        name = self.topic_names.get(known.topic_id, "")
-        if name != known.topic_partition.topic:
+    def _maybe_resolve_unknown_name(self, partition: CachedPartition) -> None:
+        """A topic unknown when the session began may have become known since.
+
+        Never the reverse: with its name a deleted topic is told from one that never was.
+        """
+        unknown = partition.topic_id_partition
+        name = self.topic_names.get(unknown.topic_id)
+        if name is not None:
             partition.topic_id_partition = TopicIdPartition(
-                known.topic_id, TopicPartition(name, known.topic_partition.partition)
+                unknown.topic_id, TopicPartition(name, unknown.topic_partition.partition)
             )
 
     def response(self, results: list[PartitionResult]) -> FetchResponse:

@@ -90,6 +90,11 @@ def recreate_topic(client: Client, name: str) -> None:
     has left the metadata store as well, its name is taken.
     """
     delete_topic(client, name)
+    wait_until_created(client, name)
+
+
+def wait_until_created(client: Client, name: str) -> None:
+    """Creates a topic whose name may still be that of one which is being deleted."""
     exists = Errors.TOPIC_ALREADY_EXISTS.code
 
     def created() -> bool:

@@ -8,6 +8,7 @@ from kafkapy.common.types import ZERO_UUID
 from tests.helpers import api
 from tests.helpers.broker import Broker, Client
 from tests.helpers.records import records
+from tests.helpers.waiting import wait_until
 from tests.integration.conftest import MakeBroker
 
 _BY_NAME = 12
@@ -204,16 +205,21 @@ def test_an_error_is_told_until_the_client_reacts(client: Client, topic: str) ->
     assert _answered(session.fetch({0: 0})) == {0: []}
 
 
-def test_a_topic_that_is_created_again_is_unknown_in_a_session_by_id(
+def test_a_session_by_id_tells_a_deleted_topic_from_one_created_again(
     client: Client, topic: str
 ) -> None:
     session = Session(client, topic, _BY_ID)
     session.fetch({0: 0})
 
-    api.recreate_topic(client, topic)
+    api.delete_topic(client, topic)
+    (deleted,) = session.fetch().responses
+    api.wait_until_created(client, topic)
+    wait_until(lambda: api.fetch(client, topic).error_code == Errors.NONE.code)
+    (recreated,) = session.fetch().responses
 
-    (answer,) = session.fetch().responses
-    assert answer.partitions[0].error_code == Errors.UNKNOWN_TOPIC_ID.code
+    assert deleted.partitions[0].error_code == Errors.UNKNOWN_TOPIC_OR_PARTITION.code
+    assert recreated.partitions[0].error_code == Errors.INCONSISTENT_TOPIC_ID.code
+    assert deleted.topic_id == recreated.topic_id != api.topic_id(client, topic)
 
 
 def test_a_session_outlives_the_connection_it_was_opened_on(broker: Broker, topic: str) -> None:
