@@ -298,6 +298,23 @@ def test_an_unknown_topic_is_refused_by_name(client: Client) -> None:
     assert data.error_code == Errors.UNKNOWN_TOPIC_OR_PARTITION.code
 
 
+@pytest.mark.parametrize("version", [4, 12, 17])
+def test_only_a_failed_read_tells_no_aborted_transactions_at_all(
+    client: Client, topic: str, version: int
+) -> None:
+    id = api.topic_id(client, topic) if version >= 13 else ZERO_UUID
+
+    response = client.request(
+        api.fetch_request(api.fetch_topic(topic, {0: 99, 7: 0}, id=id)), version
+    )
+
+    answers = _partitions(response)
+    assert answers[0].error_code == Errors.OFFSET_OUT_OF_RANGE.code
+    assert answers[0].aborted_transactions is None
+    assert answers[7].error_code == Errors.UNKNOWN_TOPIC_OR_PARTITION.code
+    assert answers[7].aborted_transactions == []
+
+
 def test_one_bad_partition_does_not_hide_the_others(client: Client, topic: str) -> None:
     api.produced(client, topic, records("a"))
 

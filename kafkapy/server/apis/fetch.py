@@ -174,7 +174,10 @@ class FetchHandler:
         fetch_offset: int,
     ) -> FetchResponse.PartitionData:
         if result.error is not Errors.NONE:
-            return _error(topic_id_partition, _known_error(result.error, version))
+            failed = _error(topic_id_partition, _known_error(result.error, version))
+            # Nothing was read; where nothing could be asked for, Kafka answers an empty list.
+            failed.aborted_transactions = None
+            return failed
         records: FileRecords | MemoryRecords = result.records
         if version < _FIRST_VERSION_WITH_ZSTD:
             try:
@@ -301,6 +304,5 @@ def _error(topic_id_partition: TopicIdPartition, error: Errors) -> FetchResponse
         partition_index=topic_id_partition.topic_partition.partition,
         error_code=error.code,
         high_watermark=-1,
-        aborted_transactions=None,
         records=MemoryRecords.EMPTY,
     )
