@@ -289,7 +289,7 @@ class FullFetchContext:
     cache: FetchSessionCache
     privileged: bool
     uses_topic_ids: bool
-    now_ms: int
+    time: Time
 
     def partitions(self) -> Iterator[tuple[TopicIdPartition, FetchPartitionData]]:
         return iter(self.fetch_data.items())
@@ -304,7 +304,8 @@ class FullFetchContext:
             privileged=self.privileged,
             uses_topic_ids=self.uses_topic_ids,
             partitions=cached,
-            now_ms=self.now_ms,
+            # Not when the request came in: it may have waited for longer than sessions may idle.
+            now_ms=self.time.milliseconds(),
         )
         return _response(results, session_id)
 
@@ -381,7 +382,6 @@ class FetchManager:
         uses_topic_ids: bool,
         topic_names: Mapping[UUID, str],
     ) -> FetchContext:
-        now_ms = self._time.milliseconds()
         if metadata.is_full:
             if metadata.session_id != INVALID_SESSION_ID:
                 self._cache.remove(metadata.session_id)
@@ -392,7 +392,7 @@ class FetchManager:
                 self._cache,
                 privileged=is_follower,
                 uses_topic_ids=uses_topic_ids,
-                now_ms=now_ms,
+                time=self._time,
             )
         session = self._cache.get(metadata.session_id)
         if session is None:
@@ -409,7 +409,7 @@ class FetchManager:
         if emptied:
             self._cache.remove(session.id)
             return SessionlessFetchContext(fetch_data)
-        self._cache.touch(session, now_ms)
+        self._cache.touch(session, self._time.milliseconds())
         return IncrementalFetchContext(session, metadata.epoch, topic_names)
 
 

@@ -103,6 +103,17 @@ def test_a_full_request_opens_a_session_and_is_answered_in_full() -> None:
     assert [topic.topic for topic in response.responses] == ["a", "b"]
 
 
+def test_a_session_is_as_old_as_its_first_answer() -> None:
+    sessions = Sessions(slots=1)
+    context = sessions.context(0, INITIAL_EPOCH, {A: wanted()})
+
+    sessions.time.sleep(MIN_EVICTION_MS + 1)
+    session_id = context.response([(A, result())]).session_id
+
+    assert sessions.open(A, B) == INVALID_SESSION_ID
+    assert isinstance(sessions.context(session_id, 1), IncrementalFetchContext)
+
+
 def test_an_incremental_request_reads_all_partitions_of_the_session() -> None:
     sessions = Sessions()
     session_id = sessions.open(A, B)
