@@ -30,6 +30,7 @@ from kafkapy.coordinator.group.offset_and_metadata import (
 )
 from kafkapy.coordinator.group.offsets_partitions import OffsetsPartitions
 from kafkapy.coordinator.group.producer_groups import ProducerGroups
+from kafkapy.replication.partition import Partition
 from kafkapy.replication.partition_response import PartitionResponse
 from kafkapy.replication.replica_manager import ReplicaManager
 from kafkapy.storage.append_origin import AppendOrigin
@@ -443,27 +444,33 @@ class GroupMetadataManager:
         group: GroupMetadata,
         remove_offsets: Callable[[GroupMetadata], Mapping[TopicPartition, OffsetAndMetadata]],
     ) -> int:
+        topic_partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self.partition_for(group.group_id))
+        # To the end under the lock, and in the cache: a commit that comes meanwhile, be it the
+        # first of a new group of that name, must be in the log behind the tombstones.
         with group.lock:
             removed = remove_offsets(group)
             if group.is_in(GroupState.EMPTY) and not group.offsets.has_any:
                 logger.info("Group %s is empty and has no offsets left", group.group_id)
                 group.transition_to(GroupState.DEAD)
-            is_dead = group.is_in(GroupState.DEAD)
-            generation_id = group.generation_id
-        topic_partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self.partition_for(group.group_id))
-        partition = self._replica_manager.get_partition(topic_partition)
-        if partition is None:
-            return 0
-        now_ms = self._time.milliseconds()
-        tombstones = [
-            SimpleRecord(now_ms, offset_commit_key(group.group_id, committed))
-            for committed in removed
-        ]
-        # A group of generation 0 only stored offsets: it has no record of its own.
-        if is_dead and self._remove_from_cache(group) and generation_id > 0:
-            tombstones.append(SimpleRecord(now_ms, group_metadata_key(group.group_id)))
-        if not tombstones:
-            return 0
+            partition = self._replica_manager.get_partition(topic_partition)
+            if partition is None:
+                return 0
+            now_ms = self._time.milliseconds()
+            tombstones = [
+                SimpleRecord(now_ms, offset_commit_key(group.group_id, committed))
+                for committed in removed
+            ]
+            is_deleted = group.is_in(GroupState.DEAD) and self.get_group(group.group_id) is group
+            # A group of generation 0 only stored offsets: it has no record of its own.
+            if is_deleted and group.generation_id > 0:
+                tombstones.append(SimpleRecord(now_ms, group_metadata_key(group.group_id)))
+            if tombstones:
+                self._append_tombstones(partition, tombstones)
+            if is_deleted:
+                self._remove_from_cache(group)
+        return len(removed)
+
+    def _append_tombstones(self, partition: Partition, tombstones: list[SimpleRecord]) -> None:
         try:
             # A tombstone that is lost is written again: whoever loads the group expires it again.
             partition.append_records_to_leader(
@@ -473,12 +480,11 @@ class GroupMetadataManager:
             )
         except KafkaError as error:
             logger.warning(
-                "The tombstones of group %s could not be appended to %s: %s",
-                group.group_id,
-                topic_partition,
+                "%d tombstones could not be appended to %s: %s",
+                len(tombstones),
+                partition.topic_partition,
                 error,
             )
-        return len(removed)
 
     # Transactions
 

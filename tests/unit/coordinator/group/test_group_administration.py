@@ -1,8 +1,11 @@
+import threading
+
 import pytest
 
 from kafkapy.common.errors import Errors
 from kafkapy.common.types import TopicPartition
 from kafkapy.coordinator.group.group_metadata_records import GroupKey, OffsetKey, read_key
+from kafkapy.replication.partition import Partition
 from tests.unit.coordinator.group.conftest import MakeGroups
 from tests.unit.coordinator.group.harness import (
     GROUP,
@@ -125,6 +128,38 @@ def test_offsets_of_an_empty_group_are_deleted_and_the_group_with_the_last(
 
     groups.coordinator.handle_delete_offsets(GROUP, [OTHER])
     assert groups.state() == "Dead"
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_commit_beside_a_deletion_outlives_a_restart(
+    groups: GroupHarness, monkeypatch: pytest.MonkeyPatch, is_last: bool
+) -> None:
+    groups.commit({TP: 5} if is_last else {TP: 5, OTHER: 6})
+    group = groups.coordinator._group_manager.get_or_create_group(GROUP)
+    append = Partition.append_records_to_leader
+    commits: list[dict[TopicPartition, Errors]] = []
+
+    def commit_unless_locked_out() -> None:
+        if group.lock.acquire(blocking=False):
+            group.lock.release()
+            commits.append(groups.commit(7))
+
+    def append_after_another_client(*args, **options):
+        monkeypatch.undo()
+        client = threading.Thread(target=commit_unless_locked_out)
+        client.start()
+        client.join()
+        return append(*args, **options)
+
+    monkeypatch.setattr(Partition, "append_records_to_leader", append_after_another_client)
+    groups.coordinator.handle_delete_offsets(GROUP, [TP])
+    if not commits:
+        commits.append(groups.commit(7))
+
+    assert commits == [{TP: Errors.NONE}]
+    assert groups.offsets()[TP] == 7
+    groups.restart()
+    assert groups.offsets().get(TP) == 7
 
 
 def test_offsets_of_other_kinds_of_groups_are_not_deleted_while_in_use(
