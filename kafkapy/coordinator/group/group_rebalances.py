@@ -280,8 +280,10 @@ class GroupRebalances:
             if group.is_in(GroupState.DEAD):
                 return
             if is_pending:
-                logger.info("Group %s: %s has not joined with its id", group.group_id, member_id)
-                self.remove_pending_member(group, member_id)
+                # It may have joined while this waited for the lock.
+                if group.is_pending_member(member_id):
+                    logger.info("Group %s: %s has not joined in time", group.group_id, member_id)
+                    self.remove_pending_member(group, member_id)
             elif group.has(member_id):
                 member = group.get(member_id)
                 if not member.has_satisfied_heartbeat:

@@ -125,6 +125,18 @@ def test_id_that_is_not_used_in_time_is_forgotten(groups: GroupHarness) -> None:
     assert groups.join(told.member_id)[0].error is Errors.UNKNOWN_MEMBER_ID
 
 
+def test_member_that_joins_while_its_id_times_out_is_kept(groups: GroupHarness) -> None:
+    told = groups.join(require_known_member_id=True)[0]
+    group = groups.coordinator._group_manager.get_or_create_group(GROUP)
+
+    answers = groups.join(told.member_id)
+    # The time-out that had begun, and waited for the group's lock.
+    groups.coordinator._rebalances.on_expire_heartbeat(group, told.member_id, is_pending=True)
+    groups.pass_ms(INITIAL_DELAY_MS)
+
+    assert [answer.error for answer in answers] == [Errors.NONE]
+
+
 def test_rebalance_waits_for_members_that_were_told_their_id(groups: GroupHarness) -> None:
     members, _ = groups.stable_group()
     told = groups.join(require_known_member_id=True)[0]
