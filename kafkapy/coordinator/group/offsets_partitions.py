@@ -51,17 +51,17 @@ class OffsetsPartitions:
                 self._owned.add(partition)
 
     def give_up(self, partition: int, epoch: int | None) -> bool:
-        """None is an epoch of the controller's that is not known: always obeyed."""
+        """None is for a partition that is gone, whatever its epoch: its successor begins anew."""
         with self.lock:
-            if not self._update_epoch_locked(partition, epoch):
+            if epoch is None:
+                self._epochs.pop(partition, None)
+            elif not self._update_epoch_locked(partition, epoch):
                 return False
             self._owned.discard(partition)
             self._loading.discard(partition)
             return True
 
-    def _update_epoch_locked(self, partition: int, epoch: int | None) -> bool:
-        if epoch is None:
-            return True
+    def _update_epoch_locked(self, partition: int, epoch: int) -> bool:
         current = self._epochs.get(partition)
         if current is not None and epoch < current:
             return False

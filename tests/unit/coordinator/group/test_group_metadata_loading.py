@@ -144,6 +144,15 @@ def test_old_resignation_and_election_come_too_late(
     assert groups.commit(5) == {TP: Errors.NOT_COORDINATOR}
 
 
+def test_partition_that_was_deleted_begins_anew(groups: GroupHarness) -> None:
+    groups.coordinator.on_election(0, 4)
+    groups.coordinator.on_resignation(0, None)
+
+    groups.coordinator.on_election(0, 0)
+
+    assert groups.commit(5) == {TP: Errors.NONE}
+
+
 def test_coordinator_that_is_shut_down_is_not_available(groups: GroupHarness) -> None:
     groups.coordinator.shutdown()
 
