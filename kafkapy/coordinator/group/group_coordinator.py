@@ -496,7 +496,7 @@ class GroupCoordinator:
             error = self.validate_group_status(group_id, ApiKeys.DELETE_GROUPS)
             errors[group_id] = error or self._mark_for_deletion(group_id, to_delete)
         self._group_manager.cleanup_group_metadata(
-            to_delete, lambda group: group.offsets.remove(group.offsets.partitions())
+            to_delete, lambda group: group.offsets.remove_all()
         )
         return errors
 

@@ -101,6 +101,9 @@ class GroupMetadataLoader:
                         else state.offsets
                     )
                     if record.value is None:
+                        # Deleted with the commits of transactions that were open then.
+                        for pending in () if batch.is_transactional else state.pending.values():
+                            pending.pop(key, None)
                         offsets.pop(key, None)
                     else:
                         offsets[key] = CommitRecordMetadataAndOffset(

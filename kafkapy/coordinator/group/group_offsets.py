@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from kafkapy.common.types import TopicPartition
@@ -146,15 +147,20 @@ class GroupOffsets:
     def remove(
         self, topic_partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Commits of open transactions go too: all that is told needs a tombstone."""
         removed = {}
         for topic_partition in topic_partitions:
             self._pending.pop(topic_partition, None)
-            for pending in self._pending_transactional.values():
-                pending.pop(topic_partition, None)
-            committed = self._committed.pop(topic_partition, None)
-            if committed is not None:
-                removed[topic_partition] = committed.offset_and_metadata
+            for commits in (*self._pending_transactional.values(), self._committed):
+                commit = commits.pop(topic_partition, None)
+                if commit is not None:
+                    removed[topic_partition] = commit.offset_and_metadata
         return removed
+
+    def remove_all(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        return self.remove(
+            {*self._committed, *itertools.chain(*self._pending_transactional.values())}
+        )
 
     def remove_expired(
         self,
@@ -168,7 +174,8 @@ class GroupOffsets:
         expired = {}
         for topic_partition, committed in self._committed.items():
             offset = committed.offset_and_metadata
-            if topic_partition.topic in subscribed_topics or topic_partition in self._pending:
+            # The tombstone would take the commit of an open transaction with it.
+            if topic_partition.topic in subscribed_topics or self.has_pending(topic_partition):
                 continue
             if (
                 now_ms >= offset.expire_timestamp

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from kafkapy.common.errors import Errors
@@ -224,6 +226,49 @@ def test_wrong_transactional_commit_is_refused(
 
     assert errors == {TP: error}
     assert fetch(groups, TP, require_stable=True)[1][TP] == (Errors.NONE, None)
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [
+        lambda groups: groups.coordinator.handle_delete_groups([GROUP]),
+        lambda groups: groups.coordinator.handle_delete_offsets(GROUP, [TP]),
+        lambda groups: groups.coordinator.handle_deleted_partitions([TP]),
+    ],
+    ids=["group", "offset", "topic"],
+)
+@pytest.mark.parametrize("is_loaded_in_between", [False, True])
+def test_offset_that_is_deleted_within_a_transaction_does_not_come_back(
+    groups: GroupHarness,
+    delete: Callable[[GroupHarness], object],
+    is_loaded_in_between: bool,
+) -> None:
+    groups.txn_commit(5)
+    delete(groups)
+    if is_loaded_in_between:
+        groups.restart()
+    end_transaction(groups, TransactionResult.COMMIT)
+    assert groups.offsets() == {}
+
+    groups.restart()
+
+    assert groups.offsets() == {}
+
+
+def test_commit_of_an_open_transaction_outlives_the_expiry_of_its_predecessor(
+    make_groups: MakeGroups,
+) -> None:
+    groups = make_groups(**{"offsets.retention.minutes": 1})
+    groups.commit(5)
+    groups.txn_commit(6)
+    groups.pass_ms(60_000)
+    groups.coordinator._group_manager.cleanup_expired_offsets()
+    end_transaction(groups, TransactionResult.COMMIT)
+    assert groups.offsets() == {TP: 6}
+
+    groups.restart()
+
+    assert groups.offsets() == {TP: 6}
 
 
 def test_old_transactional_client_need_not_name_itself(groups: GroupHarness) -> None:
