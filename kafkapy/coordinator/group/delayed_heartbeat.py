@@ -27,6 +27,8 @@ class HeartbeatObserver(Protocol):
         self, group: GroupMetadata, member_id: str, *, is_pending: bool
     ) -> None: ...
 
+    def on_expiration_done(self) -> None: ...
+
 
 class DelayedHeartbeat(DelayedOperation):
     """Completed by the member's next heartbeat; if none comes, the member is removed.
@@ -52,6 +54,14 @@ class DelayedHeartbeat(DelayedOperation):
         self._group = group
         self._member_id = member_id
         self._is_pending = is_pending
+
+    def run(self) -> None:
+        # Nothing may come between: a heartbeat that was answered keeps the member.
+        with self.lock:
+            if not self.force_complete():
+                return
+            self.on_expiration()
+        self._observer.on_expiration_done()
 
     def try_complete(self) -> bool:
         if self._observer.has_heartbeat(self._group, self._member_id, is_pending=self._is_pending):

@@ -289,7 +289,6 @@ class GroupRebalances:
                 if not member.has_satisfied_heartbeat:
                     logger.info("Group %s: member %s has failed", group.group_id, member_id)
                     self.remove_member(group, member, f"member {member_id} sent no heartbeat")
-        self.on_expiration_done()
 
     # Members that go
 

@@ -1,6 +1,10 @@
+import threading
+from collections.abc import Callable
+
 import pytest
 
 from kafkapy.common.errors import Errors
+from kafkapy.coordinator.group.delayed_heartbeat import DelayedHeartbeat, MemberKey
 from kafkapy.coordinator.group.group_results import MemberIdentity
 from tests.unit.coordinator.group.conftest import MakeGroups
 from tests.unit.coordinator.group.harness import (
@@ -374,6 +378,43 @@ def test_silent_member_is_removed_after_its_session(groups: GroupHarness) -> Non
 
     assert groups.heartbeat(follower, generation) is Errors.UNKNOWN_MEMBER_ID
     assert groups.heartbeat(leader, generation) is Errors.REBALANCE_IN_PROGRESS
+
+
+class LockTakenFirst:
+    """A group's lock that somebody else gets just before whoever asks for it next."""
+
+    def __init__(self, lock: threading.RLock, first: Callable[[], object]) -> None:
+        self._lock = lock
+        self._first: Callable[[], object] | None = first
+
+    def __enter__(self) -> None:
+        first, self._first = self._first, None
+        if first is not None:
+            first()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_heartbeat_that_is_faster_than_the_timeout_keeps_the_member(groups: GroupHarness) -> None:
+    (member,), generation = groups.stable_group()
+    group = groups.coordinator._group_manager.get_or_create_group(GROUP)
+    answers: list[Errors] = []
+    timeout = DelayedHeartbeat(
+        groups.coordinator._rebalances, group, member, is_pending=False, timeout_ms=SESSION_MS
+    )
+    groups.coordinator._rebalances._heartbeats.try_complete_else_watch(
+        timeout, (MemberKey(GROUP, member),)
+    )
+    group.lock = timeout.lock = LockTakenFirst(
+        group.lock, lambda: answers.append(groups.heartbeat(member, generation))
+    )
+
+    timeout.run()
+
+    assert answers == [Errors.NONE]
+    assert groups.heartbeat(member, generation) is Errors.NONE
 
 
 def test_member_that_waits_for_its_assignment_does_not_time_out(groups: GroupHarness) -> None:
