@@ -230,6 +230,9 @@ class GroupMetadata:
         if self.is_leader(old_member_id):
             self.leader_id = new_member_id
         self._static_members[group_instance_id] = new_member_id
+        if old_member_id in self._pending_sync_members:
+            self._pending_sync_members.remove(old_member_id)
+            self._pending_sync_members.add(new_member_id)
         return member
 
     def update_member(

@@ -173,3 +173,22 @@ def test_failed_store_of_a_returned_instance_leaves_the_old_one(groups: GroupHar
     assert answer.error is Errors.NOT_COORDINATOR
     assert members(groups) == {"a": leader, "b": follower}
     assert groups.heartbeat(follower, 1, instance_id="b") is Errors.NONE
+
+
+def test_instance_that_comes_back_before_it_had_its_assignment_starts_no_rebalance(
+    groups: GroupHarness,
+) -> None:
+    joins = [groups.join(instance_id=name) for name in ("a", "b")]
+    groups.pass_ms(INITIAL_DELAY_MS * 2)
+    leader, follower = joins[0][0].member_id, joins[1][0].member_id
+    groups.sync(leader, 1, assignments={leader: b"1", follower: b"2"}, instance_id="a")
+
+    (back,) = groups.join(instance_id="b")
+    (synced,) = groups.sync(back.member_id, back.generation_id, instance_id="b")
+    assert synced.assignment == b"2"
+    for _ in range(REBALANCE_MS // 5_000 + 1):
+        groups.pass_ms(5_000)
+        groups.heartbeat(leader, 1, instance_id="a")
+        groups.heartbeat(back.member_id, 1, instance_id="b")
+
+    assert groups.state() == "Stable"
