@@ -437,12 +437,13 @@ class GroupCoordinator:
                 )
             else:
                 return Errors.NON_EMPTY_GROUP, {}
-        to_delete = [tp for tp in topic_partitions if tp not in in_use]
-        if to_delete:
-            deleted = self._group_manager.cleanup_group_metadata(
-                [group], lambda g: g.offsets.remove(to_delete)
-            )
-            self._group_manager.metrics.offset_deletions.mark(deleted)
+            # Still under the lock: nobody subscribes and commits before they are gone.
+            to_delete = [tp for tp in topic_partitions if tp not in in_use]
+            if to_delete:
+                deleted = self._group_manager.cleanup_group_metadata(
+                    [group], lambda g: g.offsets.remove(to_delete)
+                )
+                self._group_manager.metrics.offset_deletions.mark(deleted)
         return Errors.NONE, {
             tp: Errors.GROUP_SUBSCRIBED_TO_TOPIC if tp in in_use else Errors.NONE
             for tp in topic_partitions

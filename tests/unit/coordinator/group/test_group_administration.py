@@ -130,6 +130,33 @@ def test_offsets_of_an_empty_group_are_deleted_and_the_group_with_the_last(
     assert groups.state() == "Dead"
 
 
+def test_nobody_joins_between_the_look_at_a_group_and_the_deletion_of_its_offsets(
+    groups: GroupHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups.commit({TP: 5, OTHER: 6})
+    manager = groups.coordinator._group_manager
+    group = manager.get_or_create_group(GROUP)
+    cleanup = manager.cleanup_group_metadata
+    joined: list[str] = []
+
+    def join_unless_locked_out() -> None:
+        if group.lock.acquire(blocking=False):
+            group.lock.release()
+            joined.extend(groups.stable_group()[0])
+
+    def cleanup_after_another_client(*args):
+        client = threading.Thread(target=join_unless_locked_out)
+        client.start()
+        client.join()
+        return cleanup(*args)
+
+    monkeypatch.setattr(manager, "cleanup_group_metadata", cleanup_after_another_client)
+    groups.coordinator.handle_delete_offsets(GROUP, [TP])
+
+    assert joined == []
+    assert groups.offsets() == {OTHER: 6}
+
+
 @pytest.mark.parametrize("is_last", [True, False])
 def test_commit_beside_a_deletion_outlives_a_restart(
     groups: GroupHarness, monkeypatch: pytest.MonkeyPatch, is_last: bool
