@@ -93,6 +93,35 @@ def test_negative_numbers_are_refused(broker: Broker, make_topic) -> None:
             producer.send(topic, b"v", timestamp_ms=-5)
 
 
+@pytest.mark.parametrize(
+    ("number", "refusal"),
+    [
+        ({"timestamp_ms": 1.5e12}, TypeError),
+        ({"timestamp_ms": 2**63}, ValueError),
+        ({"partition": 0.0}, TypeError),
+    ],
+)
+def test_number_that_no_record_can_have_is_refused_and_leaves_nothing_behind(
+    broker: Broker, make_topic, number: dict[str, object], refusal: type[Exception]
+) -> None:
+    topic = make_topic()
+    with producer_of(broker) as producer:
+        with pytest.raises(refusal):
+            producer.send(topic, b"v", **number)
+
+        producer.send(topic, b"v").get(10)
+        producer.flush(10)
+        assert producer.metrics()["producer-metrics"]["buffer-available-bytes"] == 32 * 2**20
+
+
+def test_partitioner_that_chooses_no_number_is_refused(broker: Broker, make_topic) -> None:
+    topic = make_topic(partitions=2)
+    with producer_of(broker, partitioner_class=lambda key, every, available: 0.5) as producer:
+        with pytest.raises(TypeError):
+            producer.send(topic, b"v")
+        producer.flush(10)
+
+
 def test_record_over_max_request_size_fails(broker: Broker, make_topic) -> None:
     topic = make_topic()
     outcome: list[object] = []

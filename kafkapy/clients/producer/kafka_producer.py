@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,7 @@ logger = logging.getLogger(__name__)
 
 # More than a batch and a record add to key and value: below, the size need not be known exactly.
 _RECORD_SLACK_BYTES = 128
+_MAX_TIMESTAMP_MS = 2**63 - 1
 
 
 class KafkaProducer:
@@ -202,6 +204,8 @@ class KafkaProducer:
         manager = self._transaction_manager
         if manager is not None and (self._is_transactional or manager.has_fatal_error):
             manager.ensure_may_send()
+        if partition is not None:
+            partition = operator.index(partition)
         cluster = self._metadata.fetch()
         block_ms = self._max_block_ms
         count = len(cluster.partitions_for_topic(topic))
@@ -218,9 +222,10 @@ class KafkaProducer:
             record_headers = checked_headers(topic, headers)
         if partition is None:
             if self._partitioner is not None:
-                partition = self._partitioner.partition(
+                chosen = self._partitioner.partition(
                     topic, key, key_bytes, value, value_bytes, cluster
                 )
+                partition = operator.index(chosen)
                 if not 0 <= partition < count:
                     raise ValueError(f"the partitioner chose {partition} of {count} partitions")
             elif key_bytes is not None and not self.config.partitioner_ignore_keys:
@@ -232,8 +237,10 @@ class KafkaProducer:
             self._ensure_valid_record_size(key_bytes, value_bytes, record_headers)
         if timestamp_ms is None:
             timestamp_ms = self._time.milliseconds()
-        elif timestamp_ms < 0:
-            raise ValueError(f"a timestamp cannot be negative: {timestamp_ms}")
+        elif not 0 <= (timestamp_ms := operator.index(timestamp_ms)) <= _MAX_TIMESTAMP_MS:
+            raise ValueError(
+                f"a timestamp cannot be negative or of more than 64 bits: {timestamp_ms}"
+            )
         future, begun, should_wake = self._accumulator.append(
             topic,
             partition,

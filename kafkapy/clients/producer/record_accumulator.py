@@ -193,7 +193,6 @@ class RecordAccumulator:
                         batch.close_for_appends()
                 if future is None:
                     begun = True
-                    is_reserved = False
                     batch = ProducerBatch(
                         TopicPartition(topic, effective),
                         write_limit=size,
@@ -204,6 +203,7 @@ class RecordAccumulator:
                     )
                     future = batch.try_append(timestamp, key, value, headers)
                     assert future is not None  # the first record always fits
+                    is_reserved = False
                     if not batches:
                         self._undrained[batch.topic_partition] = batches
                     batches.append(batch)
