@@ -208,6 +208,8 @@ def _typed(key: ConfigKey, value: Any) -> Any:
             good = isinstance(value, Password)
         case kind if kind in _INTEGERS:
             good = isinstance(value, int) and not isinstance(value, bool)
+            if good:
+                return key.parse(str(int(value)))  # which knows how many bits it may have
         case _:
             good = False
     if not good:

@@ -53,6 +53,7 @@ def make(refused_port: int) -> Iterator[Callable[..., KafkaConsumer]]:
         ({"properties": {"max.poll.record": "5"}}, "max.poll.record"),
         ({"max_poll_records": "many"}, "max.poll.records"),
         ({"max_poll_records": 0}, "max.poll.records"),
+        ({"fetch_max_bytes": 2**31}, "fetch.max.bytes"),
         ({"enable_auto_commit": 1}, "enable.auto.commit"),
         ({"auto_offset_reset": "newest"}, "auto.offset.reset"),
         ({"isolation_level": "serializable"}, "isolation.level"),

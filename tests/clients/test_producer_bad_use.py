@@ -29,6 +29,8 @@ SERVER = "127.0.0.1:9092"
         ({"bootstrap_servers": SERVER, "linger_ms": -1}, "linger.ms"),
         ({"bootstrap_servers": SERVER, "linger_ms": 1.5}, "linger.ms"),
         ({"bootstrap_servers": SERVER, "linger_ms": True}, "linger.ms"),
+        ({"bootstrap_servers": SERVER, "request_timeout_ms": 2**31}, "request.timeout.ms.*32 bits"),
+        ({"bootstrap_servers": SERVER, "linger_ms": 2**63}, "linger.ms.*64 bits"),
         ({"bootstrap_servers": SERVER, "acks": "some"}, "acks"),
         ({"bootstrap_servers": SERVER, "compression_type": "brotli"}, "compression.type"),
         ({"bootstrap_servers": SERVER, "compression_gzip_level": 0}, "compression.gzip.level"),
