@@ -189,6 +189,25 @@ def test_illegal_topic_name_fails(broker: Broker) -> None:
         producer.send("no spaces", b"v").get(0)
 
 
+@pytest.mark.parametrize("name", [None, 5, b"topic"])
+def test_topic_that_is_no_text_is_refused_and_stops_no_other(
+    broker: Broker, make_topic, name: object
+) -> None:
+    topic = make_topic()
+    with producer_of(broker, max_block_ms=5_000) as producer:
+        with pytest.raises(TypeError, match="a topic is a str"):
+            producer.send(name, b"v")  # type: ignore[arg-type]
+        producer.send(topic, b"v").get(10)
+
+
+def test_topic_that_cannot_be_encoded_fails_and_stops_no_other(broker: Broker, make_topic) -> None:
+    topic = make_topic()
+    with producer_of(broker, max_block_ms=5_000) as producer:
+        with pytest.raises(InvalidTopicError):
+            producer.send("\ud800", b"v").get(0)
+        producer.send(topic, b"v").get(10)
+
+
 def test_value_that_is_not_bytes_needs_a_serializer(broker: Broker, make_topic) -> None:
     topic = make_topic()
     with producer_of(broker) as producer:

@@ -302,6 +302,7 @@ class KafkaProducer:
         """The metadata once it has the topic and partition, and how long that took."""
         if partition is not None and partition < 0:
             raise ValueError(f"a partition cannot be negative: {partition}")
+        _check_topic(topic)
         metadata = self._metadata
         started_ms = self._time.hi_res_clock_ms()
         waited_ms = 0
@@ -453,6 +454,14 @@ class KafkaProducer:
     def _ensure_open(self) -> None:
         if self._closed:
             raise IllegalStateError("The producer is closed")
+
+
+def _check_topic(topic: Any) -> None:
+    """Requests for metadata are all topics' together: one bad name would stop them all."""
+    if not isinstance(topic, str):
+        raise TypeError(f"a topic is a str, not {topic!r}")
+    if any("\ud800" <= char <= "\udfff" for char in topic):
+        raise InvalidTopicError(f"The topic name {topic!r} is not legal")
 
 
 def _check_timeout(timeout: float | None) -> None:
