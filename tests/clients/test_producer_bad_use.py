@@ -218,6 +218,7 @@ def test_value_that_is_not_bytes_needs_a_serializer(broker: Broker, make_topic) 
         with pytest.raises(SerializationError, match="header"):
             producer.send(topic, b"v", headers=[("h", "text")])
         producer.send(topic, bytearray(b"v"), key=memoryview(b"k")).get(10)
+        producer.send(topic, type("Text", (bytes,), {})(b"v")).get(10)
     with (
         producer_of(broker, value_serializer=lambda v: v.encode()) as producer,
         pytest.raises(SerializationError, match="cannot be serialized"),

@@ -10,7 +10,7 @@ from kafkapy.clients.producer.producer_record import HeaderLike
 from kafkapy.common.record.record import Header
 
 Serialize: TypeAlias = Callable[[str, Sequence[HeaderLike], Any], bytes | None]
-_BYTES_LIKE = (bytearray, memoryview)
+_BYTES_LIKE = (bytes, bytearray, memoryview)
 
 
 @runtime_checkable
