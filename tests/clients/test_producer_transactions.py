@@ -131,6 +131,29 @@ def test_offsets_of_a_member_that_is_gone_fail_the_transaction(broker: Broker, m
         producer.commit_transaction()
 
 
+@pytest.mark.parametrize(
+    ("offset", "group", "refusal"),
+    [
+        (5, "group", TypeError),
+        (OffsetAndMetadata(-1), "group", ValueError),
+        (OffsetAndMetadata(2**63), "group", ValueError),
+        (OffsetAndMetadata(5), None, TypeError),
+    ],
+)
+def test_offsets_that_cannot_be_sent_are_refused_and_the_transaction_goes_on(
+    broker: Broker, make_topic, offset: object, group: object, refusal: type[Exception]
+) -> None:
+    topic = make_topic()
+    with transactional(broker, max_block_ms=5_000) as producer:
+        producer.begin_transaction()
+        producer.send(topic, b"v")
+        with pytest.raises(refusal):
+            producer.send_offsets_to_transaction({TopicPartition(topic, 0): offset}, group)
+        producer.commit_transaction()
+
+    assert values_of(broker, topic) == [b"v"]
+
+
 def test_newer_producer_of_the_same_id_fences_the_older(broker: Broker, make_topic) -> None:
     topic = make_topic()
     transactional_id = f"txn-{uuid.uuid4().hex}"

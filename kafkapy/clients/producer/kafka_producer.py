@@ -56,6 +56,7 @@ logger = logging.getLogger(__name__)
 # More than a batch and a record add to key and value: below, the size need not be known exactly.
 _RECORD_SLACK_BYTES = 128
 _MAX_TIMESTAMP_MS = 2**63 - 1
+_MAX_OFFSET = 2**63 - 1
 
 
 class KafkaProducer:
@@ -384,6 +385,10 @@ class KafkaProducer:
         manager = self._manager()
         if isinstance(group_metadata, str):
             group_metadata = ConsumerGroupMetadata(group_metadata)
+        if not isinstance(group_metadata, ConsumerGroupMetadata):
+            raise TypeError(f"expected a ConsumerGroupMetadata, not {group_metadata!r}")
+        for partition, offset in offsets.items():
+            _check_offset(partition, offset)
         if offsets:
             self._await(manager.send_offsets_to_transaction(offsets, group_metadata))
 
@@ -454,6 +459,16 @@ class KafkaProducer:
     def _ensure_open(self) -> None:
         if self._closed:
             raise IllegalStateError("The producer is closed")
+
+
+def _check_offset(partition: Any, offset: Any) -> None:
+    # Before a request is made of them: one that cannot be written would block the transaction.
+    if not isinstance(partition, TopicPartition) or not isinstance(offset, OffsetAndMetadata):
+        raise TypeError(
+            f"offsets are of a TopicPartition to OffsetAndMetadata, not {partition!r} to {offset!r}"
+        )
+    if not 0 <= operator.index(offset.offset) <= _MAX_OFFSET:
+        raise ValueError(f"{partition} cannot have the offset {offset.offset}")
 
 
 def _check_topic(topic: Any) -> None:
