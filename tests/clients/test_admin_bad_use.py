@@ -10,6 +10,7 @@ import pytest
 
 from kafkapy.clients.admin import AdminClient, ElectionType, NewTopic, OffsetSpec
 from kafkapy.clients.client_errors import IllegalStateError
+from kafkapy.clients.consumer import OffsetAndMetadata
 from kafkapy.common.errors import (
     InvalidConfigurationError,
     InvalidRequestError,
@@ -66,6 +67,31 @@ def test_negative_time_limit_is_refused(closed_port: int) -> None:
         pytest.raises(ValueError, match="-1"),
     ):
         admin.list_topics(timeout_ms=-1)
+
+
+def test_one_name_in_place_of_a_list_is_refused(closed_port: int) -> None:
+    with AdminClient(bootstrap_servers=f"127.0.0.1:{closed_port}") as admin:
+        for call in (
+            admin.delete_topics,
+            admin.describe_topics,
+            admin.delete_consumer_groups,
+            admin.describe_consumer_groups,
+            admin.describe_transactions,
+            admin.fence_producers,
+            admin.describe_user_scram_credentials,
+        ):
+            with pytest.raises(TypeError, match=r"list of .* 'orders'"):
+                call("orders")
+
+
+def test_negative_offset_of_a_group_is_refused(closed_port: int) -> None:
+    with (
+        AdminClient(bootstrap_servers=f"127.0.0.1:{closed_port}") as admin,
+        pytest.raises(ValueError, match="orders-0 must not be negative: -5"),
+    ):
+        admin.alter_consumer_group_offsets(
+            "group", {TopicPartition("orders", 0): OffsetAndMetadata(-5)}
+        )
 
 
 def test_closed_client_is_refused(broker: Broker) -> None:

@@ -84,6 +84,9 @@ class AdminCalls:
         raise_errors: bool = True,
     ) -> Results[K, V]:
         """The time-out is in ms, by default that of the settings, or a deadline already running."""
+        if isinstance(keys, str):
+            # Its characters would be taken for names: of topics to be deleted, for instance.
+            raise TypeError(f"expected a list of names, not the one name {keys!r}")
         deadline = timeout if isinstance(timeout, Deadline) else self.deadline(timeout)
         driver = AdminApiDriver(
             handler, keys, self._runner, deadline=deadline, retry_policy=self._retry_policy

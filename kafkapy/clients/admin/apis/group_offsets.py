@@ -146,6 +146,9 @@ class AlterConsumerGroupOffsetsHandler(
 
     def __init__(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         super().__init__(is_batched=False)
+        for partition, offset in offsets.items():
+            if offset.offset < 0:
+                raise ValueError(f"the offset of {partition} must not be negative: {offset.offset}")
         self._offsets = offsets
 
     def build_request(self, keys: Sequence[str], timeout_ms: int) -> VersionedRequest:

@@ -44,6 +44,8 @@ class DescribeUserScramCredentialsHandler(
 
     def __init__(self, users: Iterable[str] | None) -> None:
         super().__init__(at_any_broker())
+        if isinstance(users, str):
+            raise TypeError(f"expected a list of users, not the one user {users!r}")
         self._users = None if users is None else tuple(dict.fromkeys(users))
 
     def build(self, timeout_ms: int) -> VersionedRequest:
