@@ -14,6 +14,7 @@ from kafkapy.clients.consumer import (
     KafkaConsumer,
     TopicPartition,
 )
+from kafkapy.clients.consumer.assignors.range_assignor import RangeAssignor
 from kafkapy.common.errors import FencedInstanceIdError, KafkaError, RebalanceInProgressError
 from tests.clients.helpers import TIMEOUT_S, poll_until, read
 from tests.compat.brokers import Broker
@@ -146,6 +147,35 @@ def test_a_failing_listener_makes_the_poll_raise_and_the_next_goes_on(
         poll_until(lambda: False, consumer)
 
     assert len(read(consumer, 1)) == 1
+
+
+def test_a_failing_strategy_makes_polls_raise_until_it_does_not(
+    make_consumer: Make, make_topic: MakeTopic
+) -> None:
+    class FailsTwice(RangeAssignor):
+        calls = 0
+
+        def assign(self, *args, **kwargs):
+            self.calls += 1
+            if self.calls <= 2:
+                raise ValueError("no idea")
+            return super().assign(*args, **kwargs)
+
+    consumer = make_consumer(make_topic(), partition_assignment_strategy=[FailsTwice()])
+
+    for _ in range(2):
+        with pytest.raises(KafkaError, match="no idea"):
+            poll_until(consumer.assignment, consumer)
+    poll_until(consumer.assignment, consumer)
+
+
+def test_topics_may_come_from_an_iterator(make_consumer: Make, make_topic: MakeTopic) -> None:
+    topics = {make_topic(), make_topic()}
+    consumer = make_consumer()
+
+    consumer.subscribe(topic for topic in topics)  # type: ignore[arg-type]
+
+    assert consumer.subscription() == topics
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)

@@ -351,6 +351,13 @@ class AbstractCoordinator(ABC):
             except KafkaError as failure:
                 future.fail(failure)
                 return
+            except Exception as failure:
+                # An assignor of the application's own: without an end the join would be pending
+                # for ever.
+                wrapped = KafkaError(f"Group {self.config.group_id}: no assignment: {failure!r}")
+                wrapped.__cause__ = failure
+                future.fail(wrapped)
+                return
         self._send_sync_group(assignments).chain(future)
 
     def _handle_join_error(

@@ -97,6 +97,7 @@ class KafkaConsumer:
                 topics = ()
             if isinstance(topics, str):
                 raise TypeError("topics must be a list of names, not one name")
+            topics = tuple(topics)  # an iterator can be gone through only once
             if topics and pattern is not None:
                 raise ValueError("either topics or a pattern, not both")
             if listener is not None and not isinstance(listener, ConsumerRebalanceListener):
