@@ -17,6 +17,7 @@ from kafkapy.clients.consumer import (
 from kafkapy.common.errors import (
     InvalidConfigurationError,
     InvalidGroupIdError,
+    InvalidTopicError,
     RequestTimeoutError,
 )
 from tests.helpers.waiting import wait_until
@@ -267,3 +268,20 @@ def test_leaving_a_with_block_closes(make: Callable[..., KafkaConsumer]) -> None
 
     with pytest.raises(IllegalStateError, match="closed"):
         consumer.assignment()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda consumer: consumer.subscribe(["\ud800"]),
+        lambda consumer: consumer.assign([TopicPartition("\ud800", 0)]),
+        lambda consumer: consumer.partitions_for("\ud800"),
+        lambda consumer: consumer.end_offsets([TopicPartition("\ud800", 0)]),
+        lambda consumer: consumer.offsets_for_times({TopicPartition("\ud800", 0): 0}),
+    ],
+)
+def test_a_topic_that_cannot_be_encoded_is_refused(
+    make: Callable[..., KafkaConsumer], use: Callable[[KafkaConsumer], object]
+) -> None:
+    with pytest.raises(InvalidTopicError, match="not legal"):
+        use(make(group_id="g", default_api_timeout_ms=100))

@@ -27,7 +27,7 @@ from kafkapy.clients.consumer.record_iterator import RecordIterator
 from kafkapy.clients.consumer.topic_partition_state import FetchPosition
 from kafkapy.clients.deadline import Deadline
 from kafkapy.clients.single_thread_guard import SingleThreadGuard
-from kafkapy.common.errors import InvalidGroupIdError, KafkaError
+from kafkapy.common.errors import InvalidGroupIdError, InvalidTopicError, KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.utils.time import SystemTime, Time
 
@@ -495,6 +495,7 @@ class KafkaConsumer:
         """The first record at or after each time; None where there is none."""
         with self._guard:
             for partition, timestamp in timestamps.items():
+                _partition(partition)
                 if timestamp < 0:
                     raise ValueError(f"the time for {partition} must not be negative: {timestamp}")
             return self._parts.offset_fetcher.offsets_for_times(
@@ -590,3 +591,6 @@ def _check_topic(topic: Any) -> None:
         raise TypeError(f"a topic is a str, not {topic!r}")
     if not topic.strip():
         raise ValueError("a topic must not be empty")
+    # A request for metadata that cannot be written would be the last one made.
+    if any("\ud800" <= char <= "\udfff" for char in topic):
+        raise InvalidTopicError(f"The topic name {topic!r} is not legal")
