@@ -245,6 +245,22 @@ def test_serializers_turn_objects_into_bytes(broker: Broker, make_topic) -> None
     assert (second.key(), second.value()) == (None, None)
 
 
+def test_closing_in_a_callback_closes_interceptors_once(broker: Broker, make_topic) -> None:
+    class Interceptor(ProducerInterceptor):
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    interceptor = Interceptor()
+    with producer_of(broker, interceptor_classes=[interceptor]) as producer:
+        producer.send(make_topic(), b"v", callback=lambda metadata, error: producer.close()).get(10)
+        producer._thread.join(10)
+        assert interceptor.closed == 1
+
+    assert interceptor.closed == 1
+
+
 def test_interceptors_see_and_may_change_records(broker: Broker, make_topic) -> None:
     class Interceptor(ProducerInterceptor):
         def __init__(self) -> None:

@@ -432,6 +432,8 @@ class KafkaProducer:
         self._closed = True
         if threading.current_thread() is self._thread:
             self._sender.force_close()
+            self._buffer_pool.close()
+            self._interceptors.close()
             return
         if timeout == 0:
             self._sender.force_close()

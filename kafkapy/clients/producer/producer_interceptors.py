@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 
 from kafkapy.clients.producer.producer_record import ProducerRecord
@@ -38,7 +39,9 @@ class ProducerInterceptors:
     """
 
     def __init__(self, interceptors: Sequence[ProducerInterceptor]) -> None:
-        self._interceptors = tuple(interceptors)
+        self._interceptors = tuple(interceptors)  # constant after construction
+        self._lock = threading.Lock()
+        self._open = self._interceptors  # guarded by self._lock
 
     def __bool__(self) -> bool:
         return bool(self._interceptors)
@@ -59,7 +62,10 @@ class ProducerInterceptors:
                 logger.exception("Interceptor %r failed after a send", interceptor)
 
     def close(self) -> None:
-        for interceptor in self._interceptors:
+        """Each of them once, however often the producer is closed."""
+        with self._lock:
+            still_open, self._open = self._open, ()
+        for interceptor in still_open:
             try:
                 interceptor.close()
             except Exception:
