@@ -285,3 +285,13 @@ def test_a_topic_that_cannot_be_encoded_is_refused(
 ) -> None:
     with pytest.raises(InvalidTopicError, match="not legal"):
         use(make(group_id="g", default_api_timeout_ms=100))
+
+
+def test_an_offset_beyond_64_bits_is_refused(make: Callable[..., KafkaConsumer]) -> None:
+    consumer = make(group_id="g")
+    consumer.assign([TP])
+
+    with pytest.raises(ValueError, match="64 bits"):
+        consumer.seek(TP, 2**63)
+    with pytest.raises(ValueError, match="64 bits"):
+        consumer.commit_async({TP: 2**63})

@@ -34,6 +34,8 @@ from kafkapy.utils.time import SystemTime, Time
 logger = logging.getLogger(__name__)
 
 DEFAULT_CLOSE_TIMEOUT_MS = 30_000
+# A request with a larger one cannot be written, and who waits for its answer waits for ever.
+_MAX_OFFSET = 2**63 - 1
 
 
 class KafkaConsumer:
@@ -302,8 +304,8 @@ class KafkaConsumer:
             if isinstance(offset, OffsetAndMetadata):
                 epoch = offset.leader_epoch
                 offset = offset.offset
-            if not isinstance(offset, int) or offset < 0:
-                raise ValueError(f"offset must be a number from 0 on, not {offset}")
+            if not isinstance(offset, int) or not 0 <= offset <= _MAX_OFFSET:
+                raise ValueError(f"offset must be a number from 0 on of 64 bits, not {offset}")
             parts = self._parts
             parts.metadata.update_last_seen_epoch_if_newer(partition, epoch)
             leader = parts.metadata.current_leader(partition)
@@ -436,6 +438,10 @@ class KafkaConsumer:
                 offset = OffsetAndMetadata(offset)
             if offset.offset < 0:
                 raise ValueError(f"the offset of {partition} must not be negative: {offset.offset}")
+            if offset.offset > _MAX_OFFSET:
+                raise ValueError(
+                    f"the offset of {partition} has more than 64 bits: {offset.offset}"
+                )
             self._parts.metadata.update_last_seen_epoch_if_newer(partition, offset.leader_epoch)
             wanted[_partition(partition)] = offset
         return wanted
