@@ -10,6 +10,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, overload
 
+from kafkapy.clients.client_arguments import MAX_INT64, check_topic
 from kafkapy.clients.client_config import parse_client_config
 from kafkapy.clients.client_errors import IllegalStateError
 from kafkapy.clients.cluster import PartitionInfo
@@ -27,15 +28,13 @@ from kafkapy.clients.consumer.record_iterator import RecordIterator
 from kafkapy.clients.consumer.topic_partition_state import FetchPosition
 from kafkapy.clients.deadline import Deadline
 from kafkapy.clients.single_thread_guard import SingleThreadGuard
-from kafkapy.common.errors import InvalidGroupIdError, InvalidTopicError, KafkaError
+from kafkapy.common.errors import InvalidGroupIdError, KafkaError
 from kafkapy.common.types import TopicPartition
 from kafkapy.utils.time import SystemTime, Time
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_CLOSE_TIMEOUT_MS = 30_000
-# A request with a larger one cannot be written, and who waits for its answer waits for ever.
-_MAX_OFFSET = 2**63 - 1
 
 
 class KafkaConsumer:
@@ -304,7 +303,7 @@ class KafkaConsumer:
             if isinstance(offset, OffsetAndMetadata):
                 epoch = offset.leader_epoch
                 offset = offset.offset
-            if not isinstance(offset, int) or not 0 <= offset <= _MAX_OFFSET:
+            if not isinstance(offset, int) or not 0 <= offset <= MAX_INT64:
                 raise ValueError(f"offset must be a number from 0 on of 64 bits, not {offset}")
             parts = self._parts
             parts.metadata.update_last_seen_epoch_if_newer(partition, epoch)
@@ -438,7 +437,7 @@ class KafkaConsumer:
                 offset = OffsetAndMetadata(offset)
             if offset.offset < 0:
                 raise ValueError(f"the offset of {partition} must not be negative: {offset.offset}")
-            if offset.offset > _MAX_OFFSET:
+            if offset.offset > MAX_INT64:
                 raise ValueError(
                     f"the offset of {partition} has more than 64 bits: {offset.offset}"
                 )
@@ -593,10 +592,6 @@ def _partition(partition: Any) -> TopicPartition:
 
 
 def _check_topic(topic: Any) -> None:
-    if not isinstance(topic, str):
-        raise TypeError(f"a topic is a str, not {topic!r}")
+    check_topic(topic)
     if not topic.strip():
         raise ValueError("a topic must not be empty")
-    # A request for metadata that cannot be written would be the last one made.
-    if any("\ud800" <= char <= "\udfff" for char in topic):
-        raise InvalidTopicError(f"The topic name {topic!r} is not legal")

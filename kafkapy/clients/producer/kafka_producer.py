@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from kafkapy.clients.client_arguments import MAX_INT64, check_topic
 from kafkapy.clients.client_errors import IllegalStateError
 from kafkapy.clients.client_utils import create_network_client, parse_and_validate_addresses
 from kafkapy.clients.cluster import Cluster
@@ -55,8 +56,6 @@ logger = logging.getLogger(__name__)
 
 # More than a batch and a record add to key and value: below, the size need not be known exactly.
 _RECORD_SLACK_BYTES = 128
-_MAX_TIMESTAMP_MS = 2**63 - 1
-_MAX_OFFSET = 2**63 - 1
 
 
 class KafkaProducer:
@@ -238,7 +237,7 @@ class KafkaProducer:
             self._ensure_valid_record_size(key_bytes, value_bytes, record_headers)
         if timestamp_ms is None:
             timestamp_ms = self._time.milliseconds()
-        elif not 0 <= (timestamp_ms := operator.index(timestamp_ms)) <= _MAX_TIMESTAMP_MS:
+        elif not 0 <= (timestamp_ms := operator.index(timestamp_ms)) <= MAX_INT64:
             raise ValueError(
                 f"a timestamp cannot be negative or of more than 64 bits: {timestamp_ms}"
             )
@@ -303,7 +302,7 @@ class KafkaProducer:
         """The metadata once it has the topic and partition, and how long that took."""
         if partition is not None and partition < 0:
             raise ValueError(f"a partition cannot be negative: {partition}")
-        _check_topic(topic)
+        check_topic(topic)
         metadata = self._metadata
         started_ms = self._time.hi_res_clock_ms()
         waited_ms = 0
@@ -469,16 +468,8 @@ def _check_offset(partition: Any, offset: Any) -> None:
         raise TypeError(
             f"offsets are of a TopicPartition to OffsetAndMetadata, not {partition!r} to {offset!r}"
         )
-    if not 0 <= operator.index(offset.offset) <= _MAX_OFFSET:
+    if not 0 <= operator.index(offset.offset) <= MAX_INT64:
         raise ValueError(f"{partition} cannot have the offset {offset.offset}")
-
-
-def _check_topic(topic: Any) -> None:
-    """Requests for metadata are all topics' together: one bad name would stop them all."""
-    if not isinstance(topic, str):
-        raise TypeError(f"a topic is a str, not {topic!r}")
-    if any("\ud800" <= char <= "\udfff" for char in topic):
-        raise InvalidTopicError(f"The topic name {topic!r} is not legal")
 
 
 def _check_timeout(timeout: float | None) -> None:
