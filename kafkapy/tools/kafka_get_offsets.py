@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from kafkapy.clients.admin import AdminClient, OffsetSpec
+from kafkapy.clients.client_arguments import MAX_INT64
 from kafkapy.common.command_line import CommandParser, fail, run_command
 from kafkapy.common.types import TopicPartition
 from kafkapy.tools.admin_connection import connect_admin, existing_topics
@@ -23,7 +24,6 @@ _TIMES = {
     "earliest-local": OffsetSpec.EARLIEST_LOCAL,
     "latest-tiered": OffsetSpec.LATEST_TIERED,
 }
-_MAX_LONG = 2**63 - 1
 _RULE = re.compile(
     r"(?P<topic>[^:,]*)(?::(?:(?P<partition>[0-9]*)|(?P<first>[0-9]*)-(?P<end>[0-9]*)))?"
 )
@@ -99,7 +99,7 @@ def _spec(time: str) -> int:
     if spec is None:
         with suppress(ValueError):
             spec = int(time)
-    if spec is None or abs(spec) > _MAX_LONG:
+    if spec is None or abs(spec) > MAX_INT64:
         fail(f"--time {time}: expected {', '.join(_TIMES)} or a time in ms")
     return spec
 

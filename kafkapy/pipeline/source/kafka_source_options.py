@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from kafkapy.clients.client_arguments import MAX_INT64
 from kafkapy.clients.consumer.consumer_config import ConsumerConfig
 from kafkapy.pipeline.kafka_client_options import KafkaClientOptions
 from kafkapy.pipeline.pipeline_errors import OptionError
@@ -25,11 +26,7 @@ from kafkapy.pipeline.source.offset_range_limit import (
     SpecificOffsets,
     SpecificTimestamps,
 )
-from kafkapy.pipeline.source.partition_json import (
-    MAX_LONG,
-    parse_partition_numbers,
-    parse_partitions,
-)
+from kafkapy.pipeline.source.partition_json import parse_partition_numbers, parse_partitions
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +152,7 @@ class _Options:
             number = at_least - 1
         if number < at_least:
             raise OptionError(option, f"expected a whole number from {at_least} on, not {text!r}")
-        if number > MAX_LONG:
+        if number > MAX_INT64:
             raise OptionError(option, f"{text} takes more than 64 bits")
         return number
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kafkapy.clients.client_arguments import MAX_INT64
 from kafkapy.common.types import TopicPartition
 from kafkapy.pipeline.pipeline_errors import OptionError
 
-MAX_LONG = 2**63 - 1
 _PARTITIONS_EXAMPLE = '{"topic": [0, 1]}'
 _NUMBERS_EXAMPLE = '{"topic": {"0": 23, "1": -2}}'
 
@@ -46,7 +46,7 @@ def parse_partition_numbers(option: str, text: str, *, at_least: int) -> dict[To
                     f"{topic}-{partition}: expected a whole number from {at_least} on, "
                     f"not {number!r}",
                 )
-            if number > MAX_LONG:
+            if number > MAX_INT64:
                 raise OptionError(option, f"{topic}-{partition}: {number} takes more than 64 bits")
             found[TopicPartition(topic, int(partition))] = number
     return found
