@@ -9,6 +9,18 @@ from kafkapy.utils.throttler import Throttler
 from tests.helpers.mock_time import MockTime
 
 
+def just_before_a_sleep() -> tuple[MockTime, Throttler]:
+    """Whatever is counted next is too much: one a second is allowed."""
+    time = MockTime()
+    throttler = Throttler(1, time, check_interval_ms=100)
+    time.sleep(101)
+    return time, throttler
+
+
+def stop() -> None:
+    raise InterruptedError
+
+
 def test_work_above_the_rate_is_slowed_to_it() -> None:
     time = MockTime()
     throttler = Throttler(1000, time, check_interval_ms=100)
@@ -55,13 +67,8 @@ def test_a_new_rate_counts_from_then_on() -> None:
 
 
 def test_a_sleep_ends_when_the_work_must() -> None:
-    time = MockTime()
-    throttler = Throttler(1, time, check_interval_ms=100)
-    time.sleep(101)
+    time, throttler = just_before_a_sleep()
     before = time.nanoseconds()
-
-    def stop() -> None:
-        raise InterruptedError
 
     with pytest.raises(InterruptedError):
         throttler.maybe_throttle(1_000_000, check=stop)
@@ -71,9 +78,7 @@ def test_a_sleep_ends_when_the_work_must() -> None:
 
 def test_a_new_rate_ends_a_sleep() -> None:
     """Whoever has set too low a rate must not wait for the end of what it has brought about."""
-    time = MockTime()
-    throttler = Throttler(1, time, check_interval_ms=100)
-    time.sleep(101)
+    time, throttler = just_before_a_sleep()
     before = time.nanoseconds()
 
     with ThreadPoolExecutor(1) as other:
@@ -87,13 +92,8 @@ def test_a_new_rate_ends_a_sleep() -> None:
 
 
 def test_all_of_a_rate_sleep_and_each_ends_when_its_work_must() -> None:
-    time = MockTime()
-    throttler = Throttler(1, time, check_interval_ms=100)
-    time.sleep(101)
+    time, throttler = just_before_a_sleep()
     before = time.nanoseconds()
-
-    def stop() -> None:
-        raise InterruptedError
 
     with ThreadPoolExecutor(1) as other:
 

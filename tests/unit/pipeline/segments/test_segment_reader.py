@@ -62,6 +62,12 @@ def damage(path: Path, position: int, data: bytes) -> None:
         file.write(data)
 
 
+def time_indexes_of(log: UnifiedLog) -> list[Path]:
+    """Of a log that nobody writes any more."""
+    log.close()
+    return list(Path(log.dir).glob("*.timeindex"))
+
+
 class TestRows:
     @pytest.mark.parametrize("closed", [False, True])
     def test_rows_are_the_log_s_records(
@@ -241,9 +247,7 @@ class TestBounds:
         self, storage: StorageHarness, time: MockTime
     ) -> None:
         begin = time.milliseconds()
-        log = filled_log(storage, time)
-        log.close()
-        for index in Path(log.dir).glob("*.timeindex"):
+        for index in time_indexes_of(filled_log(storage, time)):
             index.unlink()
 
         assert offsets(storage.log_dir, startingTimestamp=begin + 10_000)[0] == 40
@@ -252,9 +256,7 @@ class TestBounds:
         self, storage: StorageHarness, time: MockTime
     ) -> None:
         begin = time.milliseconds()
-        log = filled_log(storage, time)
-        log.close()
-        for index in Path(log.dir).glob("*.timeindex"):
+        for index in time_indexes_of(filled_log(storage, time)):
             os.truncate(index, 12)
 
         for second in range(60):
